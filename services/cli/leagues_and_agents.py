@@ -9,6 +9,7 @@ from typing import Annotated, Final
 import typer
 
 from ladder.enums import MachineTier
+from ladder.sizes import size_text
 from services.api_client import Client, Json
 from services.cli.display import AsJson, print_json, stderr, stdout, table
 from services.cli.leaderboards import MEDALS_HELP, medal_rules_text, parse_medal_rules
@@ -67,6 +68,7 @@ def print_league(league: Json, season: Json | None) -> None:
         f"{season['daily_limit']} uploads a day, {clock['act_seconds']} s a move and "
         f"{clock['bank_seconds']} s in the bank"
     )
+    stdout.print(playing_limits_text(season))
     stdout.print(
         f"medals {medal_rules_text(season['medals'])}, "
         f"sealed from {season['medal_confidence']:.0%} on"
@@ -86,6 +88,20 @@ def print_league_settings(league: Json) -> None:
     stdout.print(
         f"{league['visibility']}, replays {league['replay_visibility']}, {league['state']}"
     )
+
+
+def playing_limits_text(season: Json) -> str:
+    """The limits that decide which uploads play."""
+    limits = [
+        f"the newest {count} of {whose} play" if count > 1 else f"only the newest of {whose} plays"
+        for count, whose in (
+            (season["team_active_limit"], "a team"),
+            (season["active_limit"], "an agent"),
+        )
+        if count is not None
+    ]
+    largest = f"uploads of at most {size_text(season['max_bundle_bytes'])}"
+    return "; ".join([largest, *(limits or ["all of them play"])])
 
 
 @leagues.command("create")

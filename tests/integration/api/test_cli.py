@@ -45,7 +45,9 @@ def test_a_league_is_created_with_its_first_season(peck: Peck) -> None:
     made = read(peck("league", "create", "club", "--private", "--seats", "2", "--json"))
     assert made["season"]["seats"] == 2
     assert "club" in peck("league", "list").stdout
-    assert "2 seats" in peck("league", "show", "club").stdout
+    shown = peck("league", "show", "club").stdout
+    assert "2 seats" in shown
+    assert "uploads of at most 100 MB; the newest 3 of a team play\n" in shown
 
 
 def test_a_token_is_minted_listed_and_revoked(peck: Peck) -> None:
