@@ -174,6 +174,7 @@ def pages_of_others(site: Site) -> list[tuple[str, list[str]]]:
     """Pages of hosts and of administrators, with a token for them."""
     contest = site.contest
     pages = [f"/leagues/hungry-geese/{page}" for page in HOST_PAGES]
+    pages.append("/leagues/hungry-geese#hosting")
     people = f"/admin/users/{contest.owner.id}"
     return [
         (contest.host_token, pages),
