@@ -1,9 +1,9 @@
 """Finds groups of contenders that games have not told apart. Pure.
 
 The estimates of equal contenders spread by little more than their own uncertainty. So a group shows
-as a peak of that width: more estimates lie near its middle than the neighbourhood and the spread of
-the field explain. Likeness alone proves nothing: a group holds honest contenders of the same
-strength too.
+as a peak of that width: more estimates lie near its middle than the neighbourhood, the spread and
+the skewness of the field explain. Likeness alone proves nothing: a group holds honest contenders of
+the same strength too.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ WIDEST_SIGMA: Final = 0.35
 """In beta. A contender with a larger deviation cannot be the middle of a group."""
 LEAST_KNOWN_SIGMA: Final = 0.5
 """In beta. Contenders with larger deviations are not counted: many new ones would hide a group."""
+FAR: Final = 0.25
+"""Contenders whose deviation is at most this share of their distance from the median are counted
+too: the best and the worst show the shape of the field, and are known late."""
 WIDER: Final = 1.25
 """The estimates of equal contenders have up to this many times the deviation that the fit states:
 equals mostly meet each other, so their errors are not independent. All deviations below are
@@ -32,6 +35,11 @@ standard errors."""
 LEAST_SURE: Final = 4.0
 """The excess of a group is at least this many standard errors. This is computed again with a field
 without its members: many copies make the whole field look denser around them."""
+MOST_SKEW: Final = 2.0
+"""Largest skewness of a field without groups: that of an exponential distribution."""
+FEWEST: Final = 8
+"""A group has at least this many members. In the tails of a field, one contender can be far more
+than a smooth field has there."""
 MOST_GROUPS: Final = 20
 TRIED: Final = 0.5
 """Deviations around a contender that is no middle of a group: nobody within is tried as one."""
@@ -85,12 +93,13 @@ def find_equal_groups(mu: Floats, sigma: Floats) -> list[EqualGroup]:
     Contenders near a group cannot be the middle of another, and a member belongs to one group. They
     still count in the field: without them, the places beside a group would look like groups.
     """
-    known = np.flatnonzero(sigma <= LEAST_KNOWN_SIGMA)
+    far = FAR * np.abs(mu - np.median(mu)) if len(mu) else mu
+    known = np.flatnonzero(sigma <= np.maximum(LEAST_KNOWN_SIGMA, far))
     mu, sigma = mu[known], sigma[known]
     middles = np.flatnonzero(sigma <= WIDEST_SIGMA)
     found: list[EqualGroup] = []
     taken = np.zeros(0, np.intp)
-    if len(middles) < LEAST_SURE**2 / 2:
+    if len(middles) < FEWEST:
         return found
     sigma = WIDER * np.maximum(sigma, 1e-6)
     contrast, error = _contrasts(mu, mu[middles], sigma[middles])
@@ -100,7 +109,7 @@ def find_equal_groups(mu: Floats, sigma: Floats) -> list[EqualGroup]:
         if untried[best] < FIRST_LOOK:
             break
         group, near = _make_group(mu, sigma, middles[best], contrast[best], error[best])
-        if group.sureness >= LEAST_SURE:
+        if group.sureness >= LEAST_SURE and len(group.members) >= FEWEST:
             untried[np.isin(middles, near)] = 0.0
             untried[best] = 0.0
             other = ~np.isin(group.members, taken)
@@ -117,29 +126,39 @@ def find_equal_groups(mu: Floats, sigma: Floats) -> list[EqualGroup]:
 def _contrasts(mu: Floats, middle: Floats, width: Floats) -> tuple[Floats, Floats]:
     """Returns how far the field at each middle differs from one without equals.
 
-    Twice the contenders within one deviation minus those between one and three, less what a normal
+    Twice the contenders within one deviation minus those between one and three, less what a smooth
     field has. Also returns the standard errors of these numbers.
     """
     inner, both = (_count_within(mu, middle, reach * width) for reach in (1.0, 3.0))
     outer = both - inner
-    contrast: Floats = 2.0 * inner - outer - _normal_contrast(mu, np.ones(len(mu)), middle, width)
+    contrast: Floats = 2.0 * inner - outer - _usual_contrast(mu, np.ones(len(mu)), middle, width)
     return contrast, np.sqrt(np.maximum(4.0 * inner + outer, 1.0))
 
 
-def _normal_contrast(mu: Floats, weight: Floats, middle: Floats, width: Floats) -> Floats:
-    """Returns the contrasts that a normal field has; ``weight`` counts each contender."""
-    likely, wide = (_normal_count(mu, weight, middle, reach * width) for reach in (1.0, 3.0))
-    normal: Floats = 3.0 * likely - wide
-    return normal
+def _usual_contrast(mu: Floats, weight: Floats, middle: Floats, width: Floats) -> Floats:
+    """Returns the contrasts that a smooth field has; ``weight`` counts each contender."""
+    likely, wide = (_usual_count(mu, weight, middle, reach * width) for reach in (1.0, 3.0))
+    usual: Floats = 3.0 * likely - wide
+    return usual
 
 
-def _normal_count(mu: Floats, weight: Floats, middle: Floats, reach: Floats) -> Floats:
-    """Returns how many contenders a normal field has within reach of each middle."""
+def _usual_count(mu: Floats, weight: Floats, middle: Floats, reach: Floats) -> Floats:
+    """Returns how many contenders a smooth field has within reach of each middle.
+
+    This is a gamma distribution with the field's mean, deviation and skewness; without skewness, a
+    normal one. Source: Wilson and Hilferty, The Distribution of Chi-Square, PNAS 17 (1931): the
+    cube root of a gamma variable is nearly normal.
+    """
     count = float(weight.sum())
     centre = float(weight @ mu) / count
     spread = max(float(np.sqrt(weight @ (mu - centre) ** 2 / count)), 1e-6)
-    below = normal_cdf((middle - reach - centre) / spread)
-    within: Floats = count * (normal_cdf((middle + reach - centre) / spread) - below)
+    third = float(weight @ ((mu - centre) / spread) ** 3) / count
+    half = max(min(abs(third), MOST_SKEW), 1e-3) / 2.0 * (1.0 if third >= 0.0 else -1.0)
+    low, high = (
+        normal_cdf(3.0 / half * (np.cbrt(np.maximum(1.0 + half * at, 0.0)) - 1.0) + half / 3.0)
+        for at in ((middle - reach - centre) / spread, (middle + reach - centre) / spread)
+    )
+    within: Floats = count * (high - low)
     return within
 
 
@@ -152,15 +171,15 @@ def _make_group(
         at = float(np.median(mu[np.abs(mu - at) <= REACH * width]))
     near = np.flatnonzero(np.abs(mu - at) <= REACH * np.maximum(sigma, width))
     rest = np.ones(len(mu))
-    seen = contrast + _normal_contrast(mu, rest, mu[[best]], sigma[[best]])[0]
+    seen = contrast + _usual_contrast(mu, rest, mu[[best]], sigma[[best]])[0]
     for _ in range(REFINED + 1):
         excess = float(np.clip(contrast / (2.0 * INNER - OUTER), 0.0, len(mu)))
         chances = _membership_chances(mu[near] - at, sigma[near], excess, width)
         rest[near] = 1.0 - chances
-        contrast = seen - _normal_contrast(mu, rest, mu[[best]], sigma[[best]])[0]
+        contrast = seen - _usual_contrast(mu, rest, mu[[best]], sigma[[best]])[0]
     likely_first = np.argsort(-chances, kind="stable")
     likely_first = likely_first[chances[likely_first] >= LEAST_CHANCE]
-    usual = float(_normal_count(mu, rest, np.array([at]), REACH * sigma[[best]])[0])
+    usual = float(_usual_count(mu, rest, np.array([at]), REACH * sigma[[best]])[0])
     within = int(np.count_nonzero(np.abs(mu - at) <= REACH * width))
     share = max(0.0, 1.0 - usual / max(1, within))
     members, sureness = near[likely_first], float(contrast / error)
