@@ -77,10 +77,10 @@ class LazyRoute(APIRoute):
 def refuse_nul(request: Request) -> None:
     """Raises RequestValidationError for a NUL character in the address; Postgres stores none."""
     if "\0" in request.scope["path"]:
-        raise RequestValidationError([{"loc": ("path",), "msg": NUL}])
+        raise RequestValidationError([{"type": "nul", "loc": ("path",), "msg": NUL}])
     if b"%00" in request.scope["query_string"]:
         wrong = [
-            {"loc": ("query", name), "msg": NUL}
+            {"type": "nul", "loc": ("query", name), "msg": NUL}
             for name, value in request.query_params.multi_items()
             if "\0" in name or "\0" in value
         ]

@@ -106,7 +106,7 @@ def test_options_of_new_season_change_settings(peck: Peck, league: str) -> None:
     assert made["anchors"] == []
     early = peck("league", "new-season", league, "--ends", "2001-01-01T00:00Z")
     assert early.returncode == 1
-    assert "ends_at" in early.stderr
+    assert "--ends: give a moment" in early.stderr
 
 
 @pytest.mark.parametrize("game", ["battlesnake", "snake"])

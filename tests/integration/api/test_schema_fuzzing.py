@@ -73,7 +73,7 @@ LAST = (
     "reinstate",
     "revoke_invitation",
 )
-OF_MACHINES = {"join_machine", "read_machine_blob", "store_machine_blob"}
+OF_MACHINES = {"invite_machine", "join_machine", "read_machine_blob", "store_machine_blob"}
 """They need a site for machines, and a lease; test_machines.py calls them."""
 FUZZING: dict[str, Any] = {
     "deadline": None,
