@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any
 
 import pytest
@@ -74,7 +75,9 @@ def refused_body(model: type[BaseModel], **values: object) -> dict[str, Any]:
     with pytest.raises(ValidationError) as found:
         model.model_validate(values)
     errors = [{**each, "loc": ("body", *each["loc"])} for each in found.value.errors()]
-    answer = asyncio.run(on_invalid(Request({"type": "http"}), RequestValidationError(errors)))
+    answering = on_invalid(Request({"type": "http"}), RequestValidationError(errors))
+    with ThreadPoolExecutor(1) as pool:  # this thread may have the event loop of a browser test
+        answer = pool.submit(asyncio.run, answering).result()
     problem: dict[str, Any] = json.loads(bytes(answer.body))
     return problem
 
