@@ -112,7 +112,7 @@ def test_the_page_shows_pictures_once_they_are_drawn(site: Site, browser: Browse
     expect(picture).to_have_js_property("complete", True, timeout=30_000)
     expect(picture).not_to_have_attribute("src", re.compile("drawn"))
     with drawing_worker(site):
-        expect(picture).to_have_attribute("src", re.compile(r"\?drawn$"), timeout=60_000)
+        expect(picture).to_have_attribute("src", re.compile(r"#drawn$"), timeout=60_000)
     page.close()
 
 

@@ -8,9 +8,10 @@ async function waitFor(image) {
   const address = image.src;
   for (let number = 1; number <= MOST && image.isConnected; number += 1) {
     try {
-      const answer = await fetch(address); // a drawn picture comes from the browser's cache
+      const answer = await fetch(address);
       if (answer.status !== 202) {
-        if (answer.ok && number > 1) image.src = `${address}?drawn`;
+        // A new address, so the image loads again: from the browser's cache, which has this answer.
+        if (answer.ok) image.src = `${address}#drawn`;
         return;
       }
     } catch {
