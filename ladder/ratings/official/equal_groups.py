@@ -93,7 +93,9 @@ def find_equal_groups(mu: Floats, sigma: Floats) -> list[EqualGroup]:
     Contenders near a group cannot be the middle of another, and a member belongs to one group. They
     still count in the field: without them, the places beside a group would look like groups.
     """
-    far = FAR * np.abs(mu - np.median(mu)) if len(mu) else mu
+    if not len(mu):
+        return []
+    far = FAR * np.abs(mu - np.median(mu))
     known = np.flatnonzero(sigma <= np.maximum(LEAST_KNOWN_SIGMA, far))
     mu, sigma = mu[known], sigma[known]
     middles = np.flatnonzero(sigma <= WIDEST_SIGMA)
