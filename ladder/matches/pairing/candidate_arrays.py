@@ -155,6 +155,10 @@ class CandidateArrays:
             return new
         return np.zeros(0, np.intp)
 
+    def favourite_places(self) -> list[int]:
+        """Returns the places of suspect favourites while uploads are open."""
+        return np.flatnonzero(self._is_favourite).tolist() if self._has_favourite else []
+
     def is_due(self, place: int) -> bool:
         """Whether the candidate has had fewer games than its pace allows."""
         return bool(self._played[place] < self._limit[place])
@@ -189,8 +193,7 @@ class CandidateArrays:
 
         A suspect favourite also meets entries far away, and those whose games tell little: most of
         them stronger ones that it seldom met. So more of those who lose to it on purpose are found.
-        It does not play more for that: the weights keep their sums, and others draw it by its
-        value.
+        The weights keep their sums, and others draw it by its value.
         """
         lead = np.array(leads)[:, None]
         weights: Floats = values * self._nearness(lead, places)

@@ -35,6 +35,9 @@ KEEN: Final = 0.7
 """The lead has at least this share of the best value. Later leads of a group have at least the
 square of it.
 """
+SEARCH_ROUNDS: Final = 1
+"""While uploads are open, a suspect favourite leads once in this many rounds, so that those who
+lose to it on purpose are found. If there are several, they lead in turn."""
 ANYBODY: Final = 0.05
 NOBODY_LEADS: Final = "add an agent of another team or another anchor: no lineup is possible"
 TRIES: Final = 8  # partner draws before candidates that may not join are removed
@@ -115,6 +118,7 @@ class _LineupMaker:
         # Values times random factors; the largest leads next. 0: an anchor, a candidate without a
         # legal lineup, or a lead whose lineup is not made yet.
         self._keen = self._competes * field.value * self._random_factors(len(field))
+        self._favourites = [each for each in field.favourite_places() if self._competes[each]]
         self._had: dict[int, list[int]] = {}
         self._holdings: BundleMatching | None = None
 
@@ -150,7 +154,8 @@ class _LineupMaker:
     def _next_lead(self, number: int) -> int:
         """Returns the next lead; if nobody can lead, one with ``_keen`` 0.
 
-        It is the best candidate without a game; at regular numbers the one in turn; else the best.
+        It is the best candidate without a game; at regular numbers the one in turn, or a suspect
+        favourite; else the best.
         """
         new = self._field.new_places()
         if len(new):
@@ -161,6 +166,11 @@ class _LineupMaker:
         turn = int(self._field.turn[number // every % len(self._field)])
         if number % every == 0 and self._keen[turn] > 0.0:
             return turn
+        every = max(2, SEARCH_ROUNDS * len(self._field) // self._seats)
+        if self._favourites and number % every == 1:
+            favourite = self._favourites[number // every % len(self._favourites)]
+            if self._keen[favourite] > 0.0 and self._field.is_due(favourite):
+                return favourite
         return int(self._keen.argmax())
 
     def _fill_lineups(self, leads: Sequence[int]) -> Iterator[list[int]]:
