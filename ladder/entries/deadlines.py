@@ -16,6 +16,7 @@ from ladder.ids import SeasonId, TeamId
 from ladder.leagues import sealed_medals
 from ladder.leagues.records import Season
 from ladder.matches import worker_availability
+from ladder.moments import moment_text
 
 MAY_STILL_ENTER: Final = 0x656E7472  # "entr": class of the advisory locks, one per season
 LONGEST_UPLOAD_SECONDS: Final = 660.0
@@ -57,7 +58,7 @@ def refuse_late_upload(
     if league_state == "closed":
         raise Conflict("the league is closed")
     if is_early:
-        raise Conflict(f"wait until the season opens at {season.opens_at.isoformat()}")
+        raise Conflict(f"wait until the season opens at {moment_text(season.opens_at)}")
     if not is_in_time or sealed_medals.sealed_medals_of_season(conn, season.id):
         raise Conflict("uploads to this season are locked")
 

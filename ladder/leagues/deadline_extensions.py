@@ -11,6 +11,7 @@ from ladder.database.db import Connection, atomic_function
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import SeasonId, TeamId, UserId
 from ladder.leagues import sealed_medals, seasons
+from ladder.moments import moment_text
 from ladder.people import audit_log
 
 
@@ -49,11 +50,11 @@ def extend_deadline(
     if season.closes_at is not None and closes_at <= season.closes_at:
         raise Invalid(
             "closes_at",
-            f"give a later moment: uploads of all teams close at {season.closes_at.isoformat()}",
+            f"give a later moment: uploads of all teams close at {moment_text(season.closes_at)}",
         )
     if season.ends_at is not None and closes_at > season.ends_at:
         raise Invalid(
-            "closes_at", f"give an earlier moment: the season ends at {season.ends_at.isoformat()}"
+            "closes_at", f"give an earlier moment: the season ends at {moment_text(season.ends_at)}"
         )
     row = conn.execute(
         "select t.id from teams t where %s in (t.id, t.slug) and (exists (select 1 from entries e"

@@ -25,6 +25,7 @@ from ladder.leagues.medals import MedalRules
 from ladder.leagues.records import League, Season
 from ladder.leagues.request_models import Clock, NewLeague, NewSeason
 from ladder.leagues.seasons import SeasonColumns
+from ladder.moments import moment_text
 from ladder.people import quotas
 
 LONGEST_MATCH_HOURS: Final = 1
@@ -107,7 +108,7 @@ def check_dates(asked: NewSeason) -> None:
         if then < first:
             raise Invalid(
                 name,
-                f"give a moment after {before}, {first.isoformat(timespec='minutes')}.",
+                f"give a moment after {before}, {moment_text(first)}.",
             )
 
 

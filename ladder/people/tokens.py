@@ -21,6 +21,7 @@ from ladder import ids
 from ladder.database.db import Connection, atomic_function
 from ladder.errors import Conflict, Forbidden, Invalid, NotFound
 from ladder.ids import TokenId, UserId
+from ladder.moments import moment_text
 from ladder.people import audit_log, quotas
 from ladder.people.records import User, Viewer
 from ladder.people.request_models import NewToken
@@ -118,7 +119,9 @@ def mint_requested_token(
     if held is not None:
         end = expiry_of(conn, held)
         if end is not None and expires_at is not None and expires_at > end:
-            raise Forbidden(f"A token cannot outlive the token that creates it: {end.isoformat()}.")
+            raise Forbidden(
+                f"A token cannot outlive the token that creates it: {moment_text(end)}."
+            )
         expires_at = expires_at or end
     made = mint_token(conn, owner.id, asked.label, sorted(set(asked.scopes)), expires_at)
     if owner.id != by.user_id:

@@ -119,7 +119,8 @@ def extend(
     if as_json:
         print_json(made)
     else:
-        stdout.print(f"{made['team_name']} may upload until {made['closes_at']}")
+        moment = timestamp_text(made["closes_at"])
+        stdout.print(f"{made['team_name']} may upload until {moment} UTC")
 
 
 def list_extensions(
