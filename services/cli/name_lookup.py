@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ladder.slugs import slug_of
 from services.api_client import Client, Json
 from services.cli.saved_login import MissingInput
@@ -70,9 +72,47 @@ def opponent_id(ladder: Client, season: str, mine: list[Json], name: str) -> str
     own = find_agent(mine, name)
     if own is not None:
         return str(own["id"])
-    rows = [row for row in ladder.leaderboard(season) if is_named(row["agent_name"], name)]
-    if not rows:
+    found = agent_of_rows(ladder.leaderboard(season), name)
+    if found is None:
         raise MissingInput(f"give an agent's id (age_...): this leaderboard has no agent {name!r}")
-    if len({row["agent_id"] for row in rows}) > 1:
+    return found
+
+
+def agent_to_enter(ladder: Client, tournament: str, name: str) -> str:
+    """The id of an agent for a tournament: the given id, or that of the caller's agent, or of an
+    agent on the season's leaderboard, such as a reference agent."""
+    if name.startswith("age_"):
+        return name
+    mine = own_agents(ladder)
+    own = find_agent(mine, name)
+    if own is not None:
+        return str(own["id"])
+    season = ladder.get(f"/v1/tournaments/{tournament}")["season_id"]
+    found = agent_of_rows(ladder.leaderboard(season), name)
+    if found is None:
+        names = ", ".join(row["slug"] for row in mine) or "none yet"
+        raise MissingInput(
+            f"choose one of your agents: {names}; or, as a host, an agent on the season's"
+            f" leaderboard by name or id (age_...); {name!r} is not one"
+        )
+    return found
+
+
+def entered_agent(ladder: Client, tournament: str, name: str) -> str:
+    """The id of an agent that is in the tournament, by its id or name. Raises MissingInput."""
+    if name.startswith("age_"):
+        return name
+    rows = ladder.list_items(f"/v1/tournaments/{tournament}/entrants", limit=200)
+    found = agent_of_rows(rows, name)
+    if found is None:
+        raise MissingInput(f"choose an agent of this tournament; {name!r} is not in it")
+    return found
+
+
+def agent_of_rows(rows: Iterable[Json], name: str) -> str | None:
+    """The id of the agent of this name in rows of agents; None without one. Raises MissingInput
+    if several have the name."""
+    found = {str(row["agent_id"]) for row in rows if is_named(row["agent_name"], name)}
+    if len(found) > 1:
         raise MissingInput(f"give an agent's id (age_...): several teams have an agent {name!r}")
-    return str(rows[0]["agent_id"])
+    return next(iter(found), None)

@@ -10,7 +10,7 @@ import typer
 
 from ladder.tournaments.plan_choices import FormatChoice, PlanChoice, plan_of_choice
 from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
-from services.cli.name_lookup import find_agent, own_agent, own_agents
+from services.cli.name_lookup import agent_to_enter, entered_agent, own_agent
 from services.cli.saved_login import MissingInput, connect
 from services.cli.tournament_output import show, show_repairs
 
@@ -181,15 +181,14 @@ def export_tournament(
 @tournaments.command("enter")
 def enter_tournament(
     tournament: Tournament,
-    agent: Annotated[str, typer.Argument(help="Your agent; a host also gives an id (age_...).")],
+    agent: Annotated[
+        str, typer.Argument(help="Your agent; a host also names one on the leaderboard.")
+    ],
     as_json: AsJson = False,
 ) -> None:
-    """Enter an agent. A host enters reference agents and invites others by id."""
+    """Enter an agent. A host enters reference agents and invites others, by name or id."""
     with connect() as ladder:
-        own = find_agent(own_agents(ladder), agent)
-        key = own["id"] if own else agent
-        if not key.startswith("age_"):
-            key = own_agent(ladder, agent)["id"]
+        key = agent_to_enter(ladder, tournament, agent)
         made = ladder.post(f"/v1/tournaments/{tournament}/entrants", {"agent": key})
     if as_json:
         print_json(made)
@@ -212,13 +211,14 @@ def withdraw(tournament: Tournament, agent: OwnAgent) -> None:
 @tournaments.command("disqualify")
 def disqualify(
     tournament: Tournament,
-    agent: Annotated[str, typer.Argument(help="Id of the agent (age_...).")],
+    agent: Annotated[str, typer.Argument(help="Name or id of the agent.")],
     reason: Annotated[str, typer.Option(help="One sentence that the entrants read.")],
 ) -> None:
     """Disqualify an agent; hosts only."""
     with connect() as ladder:
+        key = entered_agent(ladder, tournament, agent)
         ladder.post(
-            f"/v1/tournaments/{tournament}/entrants/{agent}/disqualification", {"reason": reason}
+            f"/v1/tournaments/{tournament}/entrants/{key}/disqualification", {"reason": reason}
         )
     stdout.print("disqualified; its opponents win its open pairings")
 

@@ -94,3 +94,19 @@ def test_every_command_of_tournaments_does_what_it_says(
     assert "disqualified" in peck("host", "disqualify", other, mine, "--reason", "a test")
     assert "cancelled: rain" in peck("host", "cancel", other, "--reason", "rain")
     assert typed_verbs == {one.name for one in commands.registered_commands}
+
+
+def test_a_host_enters_and_disqualifies_reference_agents_by_name(peck: Peck, world: World) -> None:
+    world.client("host").create_league(
+        "named", "Named", "hungry_geese", season={"seats": 2}, anchors=["random-legal", "greedy"]
+    )
+    with world.connect() as conn:
+        conn.execute("update entries set state = 'active' where is_anchor")
+    cup = json.loads(peck("host", "create", "named", "Cup", "--json"))["id"]
+    assert peck("host", "enter", cup, "random_legal") == "Random Legal is entered\n"
+    assert peck("host", "enter", cup, "Greedy") == "Greedy is entered\n"
+    assert "disqualified" in peck("host", "disqualify", cup, "greedy", "--reason", "a test")
+    for verb, told in (("enter", "choose one of your agents: "), ("disqualify", "not in it")):
+        reason = ("--reason", "a test") if verb == "disqualify" else ()
+        with pytest.raises(AssertionError, match=told):
+            peck("host", verb, cup, "grim", *reason)
