@@ -61,7 +61,8 @@ class NoticeKind(StrEnum):
     TOURNAMENT_OPENED = "tournament_opened"
     """Its registration is open. ``details`` of all tournaments: tournament."""
     TOURNAMENT_PAIRING = "tournament_pairing"
-    """``details``: stage, round, and the opponent's agent id or the number of entrants."""
+    """``details``: stage, round, its title, and the opponent's agent id or the number of
+    entrants."""
     TOURNAMENT_RESULT = "tournament_result"
     """Its result is public. ``details``: as of a pairing, and end or place."""
     TOURNAMENT_PLACE = "tournament_place"

@@ -179,8 +179,11 @@ def _result(details: Facts) -> tuple[str, str]:
 
 
 def _round(details: Facts) -> str:
-    stage = " of stage {stage}" if details["stage"] > 1 else ""
-    return f"Round {{round}}{stage} in {{tournament_title}}"
+    """The round as its page names it. A notice of an earlier version has no ``title``."""
+    number = f"Round {details['round']}"
+    title = details.get("title", number)
+    stage = f" of stage {details['stage']}" if details["stage"] > 1 and title == number else ""
+    return f"{title}{stage} in {{tournament_title}}"
 
 
 CHANNEL_OFF: Final = {

@@ -100,8 +100,10 @@ def _place_news(field: Field, course: Course, told: Mapping[int, _Told]) -> list
 
 
 def _about(field: Field, one: Pairing, entrant: int) -> dict[str, int | str]:
-    """Round and opponent of an entrant; in a heat the number of entrants."""
+    """Round, with its name, and opponent of an entrant; in a heat the number of entrants."""
     details: dict[str, int | str] = {"stage": one.key.stage, "round": one.key.round}
+    if one.title:
+        details["title"] = one.title
     others = [each for each in one.entrants if each not in (None, entrant)]
     if len(one.entrants) == 2 and others[0] is not None:
         return {**details, "opponent": field.entrants[others[0] - 1].agent_id}

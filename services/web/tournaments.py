@@ -235,6 +235,7 @@ def render_tournament(
     mine = [one for one in view.entrants if one.team_id in who.team_ids]
     own_numbers = {one.number for one in mine if one.number}
     choice = choice_of(view, choice or PageChoice(found.id))
+    stages = _stages(view, choice, own_numbers)
     return render(
         request,
         "tournament.html",
@@ -244,7 +245,8 @@ def render_tournament(
         league=view.league,
         season=season,
         plan=describe_plan(found.plan),
-        stages=_stages(view, choice, own_numbers),
+        stages=stages,
+        round_title=_round_title(view, stages),
         choice=choice,
         form=form,
         mine=mine,
@@ -334,6 +336,14 @@ def _rounds(view: TournamentView, stage: int, choice: PageChoice) -> list[RoundP
         part = part_of(pairings if is_shown else [], choice.pairings)
         parts.append(RoundPart(position, title, len(pairings), is_shown, part))
     return parts
+
+
+def _round_title(view: TournamentView, stages: list[StagePart]) -> str:
+    """The name of the round that is played; its number if it has none yet."""
+    rounds = {one.position: one.title for stage in stages for one in stage.rounds}
+    number = view.position.partition(".")[2]
+    title = rounds.get(view.position, "")
+    return number if title in ("", f"Round {number}") else title
 
 
 def _own_pairings(view: TournamentView, own: set[int]) -> list[Pairing]:

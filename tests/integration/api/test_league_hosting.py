@@ -211,6 +211,25 @@ def test_host_ends_a_season_on_the_page_after_a_tick(world: World, league: str) 
     assert member.season(league)["state"] == "finished"
 
 
+def test_page_of_a_league_without_tournaments_asks_nobody_to_enter_one(
+    world: World, league: str
+) -> None:
+    texts = {}
+    for person in ("member", "stranger"):
+        with browse(world, person) as browser:
+            page = browser.get(f"/leagues/{league}").text
+        texts[person] = page.split('id="tournaments-title"', 1)[1].split("</section>", 1)[0]
+        assert "No tournaments yet" in texts[person]
+        assert "enter one" not in texts[person]
+    assert f"/leagues/{league}/new-tournament" in texts["member"]
+    assert "A host of the league can make one" in texts["stranger"]
+    plan = {"stages": [{"format": "single_elimination"}]}
+    asked = {"title": "Cup", "plan": plan}
+    world.client("member").post(f"/v1/leagues/{league}/tournaments", asked)
+    with browse(world, "stranger") as browser:
+        assert "and enter one" in browser.get(f"/leagues/{league}").text
+
+
 def test_page_says_when_a_season_ended(world: World, league: str) -> None:
     member = world.client("member")
     season = member.create_season(league, opens_at="2026-01-01T00:00Z", ends_at="2026-01-02T00:00Z")

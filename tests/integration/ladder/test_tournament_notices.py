@@ -11,10 +11,11 @@ from ladder.entries import agents
 from ladder.enums import Embargo
 from ladder.ids import AgentId, UserId
 from ladder.notices import inbox
-from ladder.notices.texts import Notice
+from ladder.notices.kinds import NoticeKind
+from ladder.notices.texts import Notice, words_of
 from ladder.tournaments import embargo, tournaments
 from tests.integration.ladder.contest import Contest, raise_contest
-from tests.integration.ladder.cup import Cup, raise_cup
+from tests.integration.ladder.cup import SINGLE, Cup, raise_cup
 
 
 @pytest.fixture
@@ -60,6 +61,28 @@ def test_teams_are_told_their_pairings_results_and_places_once(duels: Contest) -
     assert meets.title == f"{names[0]} meets {names[1]}"
     assert won.title == f"{names[0]} won against {names[1]}"
     assert (place.title, place.path) == (f"{names[0]} took place 1 of 4", f"/tournaments/{cup.id}")
+
+
+def test_notices_name_a_round_as_its_page_does(duels: Contest) -> None:
+    swiss = {"format": "swiss", "rounds": 2, "advance": 2}
+    cup = play_four(duels, plan={"stages": [swiss, *SINGLE["stages"]]})
+    cup.play_on()
+    course = cup.view().course
+    assert course is not None
+    titles = {one.round: one.title for one in course.pairings}
+    texts = [one.text for one in notices(cup, 1) if one.kind == "tournament_pairing"]
+    assert [titles[1, 1], titles[1, 2], titles[2, 1]] == ["Round 1", "Round 2", "Final"]
+    assert texts == [f"{title} in Cup has begun." for title in ("Round 1", "Round 2", "Final")]
+
+
+def test_a_notice_names_a_later_stage_only_by_a_number() -> None:
+    facts = {"agent_name": "A", "league_title": "L", "opponent_name": "B", "tournament_title": "C"}
+    details = {"tournament": "trn_1", "stage": 2, "round": 3, "opponent": "age_1"}
+    for title, told in (("Round 3", "Round 3 of stage 2"), ("Round of 16", "Round of 16")):
+        known = {**facts, "details": {**details, "title": title}}
+        assert words_of(NoticeKind.TOURNAMENT_PAIRING, known).text == f"{told} in C has begun."
+    old = words_of(NoticeKind.TOURNAMENT_PAIRING, {**facts, "details": details})
+    assert old.text == "Round 3 of stage 2 in C has begun."
 
 
 def test_hidden_results_give_no_notice_before_they_are_revealed(duels: Contest) -> None:
