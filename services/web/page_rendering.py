@@ -87,7 +87,10 @@ def problem_page(request: Request, error: Exception) -> Response:
         query = urlencode({"next": page_before(request)})
         return RedirectResponse(f"/confirm?{query}", status_code=303, headers=dict(HEADERS))
     status, title, detail = describe_error(error)
-    if status >= 500:
+    if status == 503:
+        line = " ".join(str(error).split())
+        log.warning("%s %s: %s", request.method, request.url.path, line)
+    elif status >= 500:
         log.error("%s %s: %s", request.method, request.url.path, error, exc_info=error)
     response = render(
         request, "problem.html", status=status, code=status, title=title, detail=detail

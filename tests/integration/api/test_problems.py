@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from urllib.parse import urlsplit, urlunsplit
 
 import httpx
@@ -97,11 +99,10 @@ def test_each_problem_type_has_a_page(http: httpx.Client) -> None:
     assert http.get("/problems/no-such-type").status_code == 404
 
 
-def test_a_database_outage_answers_503(fresh_world: World) -> None:
-    headers = fresh_world.client("member").headers
-    board = f"/v1/seasons/{fresh_world.seasons['public']}/leaderboard"
-    assert fresh_world.http.get(board).status_code == 200
-    parts = urlsplit(fresh_world.database_url)
+@contextmanager
+def database_away(world: World) -> Iterator[None]:
+    """Postgres refuses the connections of the served world."""
+    parts = urlsplit(world.database_url)
     name = sql.Identifier(parts.path.removeprefix("/"))
     server = urlunsplit(parts._replace(path="/postgres"))
     with psycopg.connect(server, autocommit=True) as conn:
@@ -110,17 +111,47 @@ def test_a_database_outage_answers_503(fresh_world: World) -> None:
             "select pg_terminate_backend(pid) from pg_stat_activity where datname = %s",
             (parts.path.removeprefix("/"),),
         )
-        paths = ("/v1/me", board, "/health/ready")
-        with (
-            ThreadPoolExecutor() as pool
-        ):  # each waits for a connection before it reports the error
-            http = fresh_world.http
-            answers = list(pool.map(lambda path: http.get(path, headers=headers), paths))
-        for away in answers:
+        yield
+        conn.execute(sql.SQL("alter database {} with allow_connections true").format(name))
+
+
+def get_all(
+    world: World, paths: Sequence[str], headers: Mapping[str, str]
+) -> list[httpx.Response]:
+    """The answers; each waits for a connection before it reports the error."""
+    with ThreadPoolExecutor() as pool:
+        return list(pool.map(lambda path: world.http.get(path, headers=headers), paths))
+
+
+def test_pages_say_in_a_database_outage_to_try_again(
+    fresh_world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    with database_away(fresh_world):
+        caplog.clear()
+        paths = ("/", "/leagues", "/leagues/public?page=1&season=1", "/no-such-page")
+        answers = get_all(fresh_world, paths, {"Accept": "text/html"})
+    *away, missing = answers
+    for page in away:
+        assert page.status_code == 503
+        assert page.headers["retry-after"]
+        assert "Try again shortly" in page.text
+    assert 'href="/leagues/public?page=1&amp;season=1">Try again</a>' in away[2].text
+    assert missing.status_code == 404
+    lines = [one for one in caplog.records if one.name.startswith("services")]
+    assert [one.levelname for one in lines] == ["WARNING"] * 3
+    assert [one for one in caplog.records if one.exc_info] == []
+
+
+def test_a_database_outage_answers_503(fresh_world: World) -> None:
+    headers = fresh_world.client("member").headers
+    board = f"/v1/seasons/{fresh_world.seasons['public']}/leaderboard"
+    assert fresh_world.http.get(board).status_code == 200
+    paths = ("/v1/me", board, "/health/ready")
+    with database_away(fresh_world):
+        for away in get_all(fresh_world, paths, headers):
             assert slug(away) == "unavailable"
             assert away.headers["retry-after"]
         assert fresh_world.http.get("/health/live").status_code == 200
-        conn.execute(sql.SQL("alter database {} with allow_connections true").format(name))
     deadline = time.monotonic() + 60
     for path in paths:
         while fresh_world.http.get(path, headers=headers).status_code == 503:
