@@ -26,7 +26,8 @@ from ladder.leagues.records import League, Season
 from ladder.leagues.request_models import Clock, NewLeague, NewSeason
 from ladder.leagues.seasons import SeasonColumns
 from ladder.moments import moment_text
-from ladder.people import quotas
+from ladder.people import audit_log, quotas
+from ladder.people.records import Viewer
 
 LONGEST_MATCH_HOURS: Final = 1
 """Longest possible match of a season. A longer match would block a slot, miss its validation's
@@ -58,6 +59,29 @@ def make_season(conn: Connection, league: League, asked: NewSeason, game: Game[A
         agreements.refuse_unagreed_settings(conn, league.id, remote=True)
     season = seasons.create_season(conn, league.id, columns)
     quotas.check_season_quota(conn, league.id)
+    return season
+
+
+@atomic_function
+def open_season(
+    conn: Connection, by: Viewer, league: League, asked: NewSeason, game: Game[Any]
+) -> Season:
+    """Creates a season of a league with earlier ones, as `make_season` does; ``by`` manages it.
+
+    A closed league opens again. Writes an audit entry.
+    """
+    season = make_season(conn, league, asked, game)
+    if leagues.get_league(conn, league.id).state == "closed":
+        leagues.set_league_state(conn, league.id, "open")
+    audit_log.record_audit(
+        conn,
+        league.id,
+        season_id=season.id,
+        by=by.user_id,
+        act="new-season",
+        subject=season.id,
+        reason=f"season {season.number}",
+    )
     return season
 
 

@@ -168,7 +168,8 @@ def read_league(league: LeagueKey, conn: Db, who: Anyone) -> LeagueOut:
 )
 def change_league(league: LeagueKey, body: LeagueChange, conn: Db, who: Host) -> LeagueOut:
     """Hosts and administrators only. A paused league pairs no new rated matches. Validations,
-    scrims and queued matches go on.
+    scrims and queued matches go on. A closed league takes no uploads and pairs no matches; only a
+    new season opens it again.
 
     Visibility never exceeds what competitors agreed to at joining. A wider setting is refused until
     each competitor agrees to the wider terms (`PUT /v1/leagues/{league}/consent`).

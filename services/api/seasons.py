@@ -12,11 +12,11 @@ from games import GAMES
 from games.protocol import Game
 from ladder.entries import daily_uploads
 from ladder.errors import LadderError
-from ladder.leagues import seasons, terms
+from ladder.leagues import league_update, seasons, terms
 from ladder.leagues.measures import MeasureKind
 from ladder.leagues.records import League
 from ladder.leagues.request_models import Medals, NewSeason
-from ladder.leagues.season_creation import make_season
+from ladder.leagues.season_creation import open_season
 from services.http import permissions
 from services.http.app_state import Db
 from services.http.auth import Anyone, Host, Known
@@ -123,11 +123,12 @@ def list_seasons(league: LeagueKey, conn: Db, who: Anyone) -> Page[SeasonOut]:
 def create_season(
     league: LeagueKey, body: NewSeason, conn: Db, who: Host, once: Idempotent
 ) -> Response:
-    """Hosts and administrators only. Settings that affect results cannot change later."""
+    """Hosts and administrators only. Settings that affect results cannot change later. A closed
+    league opens again."""
     found = permissions.hosted_league(conn, who, league)
 
     def create() -> SeasonOut:
-        return SeasonOut.model_validate(make_season(conn, found, body, game_of(found)))
+        return SeasonOut.model_validate(open_season(conn, who, found, body, game_of(found)))
 
     return once.run(create)
 
@@ -155,7 +156,8 @@ def change_season(season: SeasonKey, body: SeasonState, conn: Db, who: Host) -> 
     """Hosts and administrators only. A locked season takes no uploads. A finished season plays no
     more matches."""
     found = permissions.hosted_season(conn, who, season)[0]
-    return SeasonOut.model_validate(seasons.set_season_state(conn, found.id, body.state))
+    changed = league_update.change_season_state(conn, who, found.id, body.state)
+    return SeasonOut.model_validate(changed)
 
 
 @router.get(

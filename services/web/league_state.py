@@ -46,5 +46,5 @@ def end_season(league: LeagueKey, conn: Db, who: Visitor, given: forms.Sent) -> 
         raise ProblemError(
             "invalid", "tick the box first: a finished season cannot open again.", where="sure"
         )
-    seasons.set_season_state(conn, known[0].id, "finished")
+    league_update.change_season_state(conn, who, known[0].id, "finished")
     return redirect(f"/leagues/{found.slug}?season={known[0].number}")

@@ -14,6 +14,8 @@ from tests.integration.api.shared import fresh_world as fresh_world
 from tests.integration.api.shared import world as world
 from tests.integration.api.world import World
 
+NEXT = "peck league new-season"
+
 
 @pytest.fixture
 def league(world: World, request: pytest.FixtureRequest) -> str:
@@ -65,6 +67,54 @@ def test_host_pauses_and_resumes_a_league(peck: Peck, world: World, league: str)
     assert lines(peck("league", "resume", league))[-1] == f"peck watch {league}"
     assert read(peck("league", "pause", league, "--json"))["state"] == "paused"
     assert read(peck("league", "resume", league, "--json"))["state"] == "open"
+
+
+def test_closed_league_opens_only_by_a_new_season(peck: Peck, world: World, league: str) -> None:
+    member = world.client("member")
+    member.change_league(league, state="closed")
+    for verb in ("resume", "pause"):
+        refused = peck("league", verb, league)
+        assert refused.returncode == 1
+        assert f"this league is closed; a new season opens it again: {NEXT} {league}" in (
+            refused.stderr
+        )
+        assert member.league(league)["state"] == "closed"
+    with browse(world, "member") as browser:
+        page = browser.get(f"/leagues/{league}").text
+        assert "Resume the league" not in page
+        assert "A new season opens it again" in page
+    lines(peck("league", "new-season", league, "--no-fill"))
+    assert member.league(league)["state"] == "open"
+
+
+def test_audit_log_says_who_ran_the_league_and_how(peck: Peck, world: World, league: str) -> None:
+    member = world.client("member")
+    first = member.season(league)["id"]
+    edit = ("edit", league, "--title", "Swans", "--replays", "members")
+    for arguments in (edit, edit, ("pause", league), ("pause", league), ("resume", league)):
+        lines(peck("league", *arguments))
+    member.change_season(first, "locked")
+    member.change_season(first, "open")
+    lines(peck("league", "end", league, "--yes"))
+    lines(peck("league", "end", league, "--yes"))
+    lines(peck("league", "new-season", league, "--no-fill"))
+    found = list(member.audits(league))[::-1]
+    assert [(row["act"], row["reason"]) for row in found] == [
+        ("edit", "title, replay visibility: public becomes members"),
+        ("pause", "open becomes paused"),
+        ("resume", "paused becomes open"),
+        ("lock-season", "season 1: open becomes locked"),
+        ("reopen-season", "season 1: locked becomes open"),
+        ("end-season", "season 1: open becomes finished"),
+        ("new-season", "season 2"),
+    ]
+    ids = [member.league(league)["id"]] * 3 + [first] * 3 + [member.season(league)["id"]]
+    assert [row["subject"] for row in found] == ids
+    assert {row["by_user"] for row in found} == {world.users["member"]}
+    member.change_league(league, takes_requests=True, live_delay_seconds=5)
+    assert next(iter(member.audits(league)))["reason"] == (
+        "takes requests: no becomes yes, live delay seconds: 0 becomes 5"
+    )
 
 
 def test_season_ends_only_after_a_yes(peck: Peck, world: World, league: str) -> None:
@@ -175,7 +225,7 @@ def test_page_of_a_finished_season_does_not_look_as_if_it_plays(world: World, le
     assert '<span class="chip good">open</span>' in before
     for phrase in ('class="chip good">open<', 'id="pulse"', "Matches begin when", "<dt>Ends<"):
         assert phrase not in page
-    assert f"./peck league new-season {league}" in page
+    assert f"/leagues/{league}/new-season" in page
     assert '<span class="chip good">final</span>' in page
     assert "The season is finished: it plays no more matches." in page
     assert "The season is finished: it plays no more matches." in playing
