@@ -97,7 +97,8 @@ def check_repair(host: Client, other: Client, key: str, agent: str) -> None:
     act = host.rejudge(key, "The node was broken.", **predicate)
     wait_until(lambda: host.rejudgement(act["id"])["done"] == act["total"], "matches judged again")
     assert board(host, key)["accepted_no"] >= before + 2 * act["total"]
-    assert [audit["act"] for audit in host.audits("cup")] == ["rejudge"]
+    acts = [audit["act"] for audit in host.audits("cup")]
+    assert acts == ["rejudge", "lock-season", "new-season"]
 
 
 def check_end(host: Client, key: str) -> None:

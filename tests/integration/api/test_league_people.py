@@ -127,7 +127,7 @@ def test_a_host_approves_and_declines_requests_to_join(world: World, club: str) 
     assert world.client("insider").own_requests()[0]["answer"] == "row 3 only"
     assert notice_of(world, "insider", "join_declined")[0] == "Your request to join The club ended"
     assert host.answer_requests(club, "approve", requests=[declined, asked]) == []
-    assert {row["act"] for row in host.audits(club)} == {"request"}
+    assert {row["act"] for row in host.audits(club)} == {"edit", "request"}
     told = {row["kind"] for row in rival.list_items("/v1/me/notices")}
     assert "join_approved" in told
     digest = [row for row in host.list_items("/v1/me/notices") if row["league"] == "The club"]
