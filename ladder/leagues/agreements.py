@@ -108,12 +108,13 @@ def refuse_unagreed_settings(
     ).fetchone()
     assert row is not None
     if people or row[0]:
-        seen = now._replace(visibility=wished.visibility)
-        widened = "replay_visibility" if terms.is_covered_by(now, seen) else "visibility"
+        same_replays = now._replace(visibility=wished.visibility)
+        widened = "replay_visibility" if terms.is_covered_by(now, same_replays) else "visibility"
         raise Conflict(
-            f"{people} members and {row[0]} teams without a member joined under narrower terms; each must agree"
-            f" first: peck league consent {league.slug} --visibility {wished.visibility}"
-            f" --replays {wished.replays}{' --remote-agents' * wished.remote}",
+            f"{people} members and {row[0]} teams without a member joined under narrower terms;"
+            f" each must agree first: peck league consent {league.slug}"
+            f" --visibility {wished.visibility} --replays {wished.replays}"
+            f"{' --remote-agents' * wished.remote}",
             field="remote_agents" if remote else widened,
         )
 

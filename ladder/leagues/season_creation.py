@@ -127,12 +127,13 @@ def check_dates(asked: NewSeason) -> None:
         "closes_at": asked.closes_at,
         "ends_at": asked.ends_at,
     }
+    words = {"opens_at": "the opening", "closes_at": "the upload lock"}
     known = [(name, date) for name, date in dates.items() if date is not None]
     for (before, first), (name, then) in pairwise(known):
         if then < first:
             raise Invalid(
                 name,
-                f"give a moment after {before}, {moment_text(first)}.",
+                f"give a moment after {words[before]}, {moment_text(first)}.",
             )
 
 

@@ -73,6 +73,10 @@ LOG_AUDIENCES: Final = {
 }
 """Who reads the output in a scrim."""
 UNKNOWN_GAME: Final = "Load the page again and choose a game from the list."
+GAME_MISSING: Final = "This site no longer has the game {!r}. Ask the operator to add it."
+ROSTER_MISSING: Final = "Paste the roster, or choose a file."
+ROSTER_TOO_LONG: Final = "Send at most {:,} characters at a time: import the roster in parts."
+ROSTER_REFUSED: Final = "Correct the lines that the message above names, and import again."
 UNKNOWN_PROBLEM: Final = "There is no such type of problem."
 REPLAY_HIDDEN: Final = "This league does not show you this replay, or not yet."
 REPLAY_GONE: Final = "This replay can no longer be shown: {}."
@@ -84,6 +88,8 @@ FIELDS: Final = {
     "user": "person",
     "blocked": "person to block",
     "join_role": "role",
+    "csv": "roster",
+    "replay_visibility": "who may watch replays",
     "cause": "reason",
     "slug": "short name",
     "season": "league",

@@ -272,6 +272,7 @@ def people_page(
     """The page, with the errors of a refused form."""
     rows = members.list_members(conn, league.id, UserId(after) if after else None, MEMBERS_SHOWN)
     season = seasons.current_season(conn, league.id)
+    roster = rosters.list_lines(conn, league.id)
     may_all = may_appoint(who, league.id)
     roles = [role for role in LeagueRole if may_all or role in members.PLAIN]
     return render(
@@ -286,7 +287,8 @@ def people_page(
         league=league,
         members=rows,
         count=members.count_members(conn, league.id),
-        expected=sum(line.user_id is None for line in rosters.list_lines(conn, league.id)),
+        roster=len(roster),
+        expected=sum(line.user_id is None for line in roster),
         places=_places_of_members(request, conn, season, rows) if season else {},
         has_season=season is not None,
         more=rows[-1].user_id if len(rows) == MEMBERS_SHOWN else None,

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 
@@ -39,6 +39,7 @@ from services.web.sharing import league_sharing
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 Number = Annotated[int, Query(ge=1, le=100_000)]
 SeasonNumber = Annotated[int | None, Query(ge=1, le=100_000)]
+Done = Literal["", "edited", "season"]
 LEAGUES_SHOWN = 24
 TOP_SHOWN = 3
 RECENT = 8
@@ -56,6 +57,17 @@ class LeagueCard:
     """Whether the current season is finished."""
     top: tuple[BoardRow, ...]
     recent: list[Match]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the visitor just did, which the page confirms."""
+
+    joined: bool = False
+    done: Done = ""
+
+
+NOTHING_TOLD = Told()
 
 
 @router.get("/leagues")
@@ -100,11 +112,12 @@ def show_league(
     page: Number = 1,
     season: SeasonNumber = None,
     joined: bool = False,
+    done: Done = "",
 ) -> Response:
     """Shows the leaderboard, recent matches and how to join."""
     found = permissions.visible_league(conn, who, league)
     return league_page(
-        request, conn, app_state, who, found, page=page, season=season, joined=joined
+        request, conn, app_state, who, found, page=page, season=season, told=Told(joined, done)
     )
 
 
@@ -117,10 +130,10 @@ def league_page(
     *,
     page: int = 1,
     season: int | None = None,
-    joined: bool = False,
+    told: Told = NOTHING_TOLD,
     unrehearsed: str | None = None,
 ) -> Response:
-    """The page of a league, with the reason why a rehearsal was refused."""
+    """The page of a league, with what was just done, or why a rehearsal was refused."""
     every = seasons.list_seasons(conn, found.id)
     chosen = pick_season(conn, found, season)
     query = f"&season={season}" if season else ""
@@ -155,7 +168,8 @@ def league_page(
         recent_address=f"/leagues/{found.slug}/recent?page={page}{query}",
         base_url=str(request.base_url).rstrip("/"),
         remote=terms.REMOTE,
-        joined=joined,
+        joined=told.joined,
+        done=told.done,
         unagreed=staff.staff_not_agreed_to(conn, found.id, who.user_id)
         if who.user_id and found.id in who.roles
         else [],

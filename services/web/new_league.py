@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import ValidationError
 
 from games import GAMES
-from games.protocol import Game, clock_fields
+from games.protocol import Game
 from ladder.database.db import Connection
-from ladder.entries import reference_agents
 from ladder.entries.league_setup import set_up_league
 from ladder.enums import ReplayVisibility, Visibility
 from ladder.errors import LadderError
 from ladder.leagues import leagues
-from ladder.leagues.request_models import Clock, NewLeague, NewSeason
-from ladder.leagues.season_creation import supports_remote
-from ladder.matches.workers import live_workers
+from ladder.leagues.request_models import NewLeague
 from ladder.people.records import Viewer
 from services.http import auth
 from services.http.app_state import AppState, Db
 from services.http.problems import ProblemError
-from services.web import form_dates, form_texts, forms
+from services.web import form_texts, forms, season_fields
 from services.web.account import redirect
 from services.web.forms import Form
 from services.web.page_rendering import PageRoute, render
@@ -32,17 +28,6 @@ from services.web.session import Visitor
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 ADDRESS: Final = "/new-league"
 SCOPES: Final = ("leagues:write",)
-DATES: Final = ("season.opens_at", "season.closes_at", "season.ends_at")
-CLASSES: Final = ("season.medals.gold", "season.medals.silver", "season.medals.bronze")
-CONFIGURATION: Final = "season.configuration."
-NUMBERS: Final = (
-    "daily_limit",
-    "scrim_games_daily",
-    "active_limit",
-    "team_active_limit",
-    "max_bundle_bytes",
-    "medal_confidence",
-)
 
 
 @router.get(ADDRESS)
@@ -95,7 +80,6 @@ def render_form(
     status: int = 200,
 ) -> Response:
     """Shows the form with the choices of the game and of the machines that play now."""
-    classes = {worker.speed_class for worker in live_workers(conn)} - {"any"}
     return render(
         request,
         "new_league.html",
@@ -103,23 +87,14 @@ def render_form(
         form=form,
         game=game,
         games=GAMES.values(),
-        zones=form_dates.time_zones(),
-        configuration=[name for name in form.values if name.startswith(CONFIGURATION)],
-        anchors=reference_agents.agent_names(game.name),
         is_open=bool(set(form.wrong) - {"", "title", "visibility"}),
-        supports_remote=supports_remote(game),
-        speed_classes=[(one, f"Speed class {one} only") for one in sorted(classes)],
+        **season_fields.choices_of_game(conn, game, form),
         may="leagues:write" in who.scopes or who.is_admin,
     )
 
 
 def default_values(game: Game[Any]) -> dict[str, str]:
     """Initial value of every field: the defaults of the API and of the game."""
-    season = NewSeason().model_dump()
-    clock = Clock.model_validate(dict(game.clock)).model_dump()
-    set_by_clock = clock_fields(game)
-    full = game.configure({})
-    configuration = {name: each for name, each in full.items() if name not in set_by_clock}
     return {
         "title": "",
         "slug": "",
@@ -127,51 +102,19 @@ def default_values(game: Game[Any]) -> dict[str, str]:
         "visibility": Visibility.PUBLIC,
         "replay_visibility": ReplayVisibility.PUBLIC,
         "same_team_lineups": "",
-        "zone": form_dates.UTC_NAME,
-        **dict.fromkeys(DATES, ""),
-        "season.seats": str(min(4, game.seats.stop - 1)),
-        **{f"season.{name}": field_text(season[name]) for name in NUMBERS},
-        **{f"season.clock.{name}": field_text(value) for name, value in clock.items()},
-        "season.medals.kind": season["medals"]["kind"],
-        **dict.fromkeys(CLASSES, ""),
-        "season.stops_when_sealed": "",
-        "season.remote_agents": "",
-        "season.speed_class": season["speed_class"],
-        "fill": "true",
-        **{f"{CONFIGURATION}{name}": field_text(value) for name, value in configuration.items()},
+        **season_fields.values_of_settings(game, season_fields.default_settings(game)),
     }
-
-
-def field_text(value: object) -> str:
-    """A default as text of a field: empty for None, whole numbers without a decimal point."""
-    if value is None:
-        return ""
-    if isinstance(value, float) and value == int(value):
-        return str(int(value))
-    return value if isinstance(value, str) else json.dumps(value)
 
 
 def request_of_form(form: Form, game: Game[Any]) -> dict[str, Any]:
     """The API request of the form, without empty fields. Raises ProblemError."""
-    values: dict[str, Any] = {name: value for name, value in form.values.items() if value}
-    zone = form_dates.parse_zone(values.pop("zone", form_dates.UTC_NAME))
-    for name in list(values):
-        if name in DATES:
-            values[name] = form_dates.parse_moment(values[name], zone)
-        elif name.startswith(CONFIGURATION):
-            values[name] = parse_value(values[name])
-        elif name in CLASSES and values.get("season.medals.kind") == "table":
-            del values[name]
+    values = season_fields.request_values(form)
     values.setdefault("slug", form.values["slug"])
     values["description"] = form.values["description"].replace("\r\n", "\n")
-    tree = forms.nest_names({"season.seats": "", **values})
     fill = bool(form.values["fill"])
-    return {**tree, "game": game.name, "anchors": form.lists["anchors"], "fill": fill}
-
-
-def parse_value(text: str) -> object:
-    """A number or a word of a game's configuration."""
-    try:
-        return json.loads(text, parse_constant=str)
-    except (ValueError, RecursionError):
-        return text
+    return {
+        **forms.nest_names(values),
+        "game": game.name,
+        "anchors": form.lists["anchors"],
+        "fill": fill,
+    }

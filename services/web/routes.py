@@ -31,6 +31,7 @@ from services.web import (
     confirm,
     device,
     documents,
+    edit_league,
     finding,
     forks,
     form_texts,
@@ -48,6 +49,7 @@ from services.web import (
     matches,
     moderation,
     new_league,
+    new_season,
     new_tournament,
     notice_settings,
     notices,
@@ -57,6 +59,7 @@ from services.web import (
     recover,
     rehearsals,
     remote_agents,
+    rosters,
     scrim_batches,
     scrim_policies,
     scrim_requests,
@@ -122,14 +125,14 @@ PARTS = (
     *(leagues, agents, remote_agents, forks, matches, scrims, account),
     *(comparisons, sign_in, sign_in_settings),
     *(confirm, device, upload, join, new_league, moderation, suspects, certainty),
-    *(api_reference, league_people),
+    *(api_reference, league_people, rosters),
     *(scrim_requests, scrim_policies, scrim_batches),
     *(finding, documents, notices, notice_settings, atom_feeds, ask_to_join, privacy),
     *(administration, machines, agent_machines),
     *(passkeys, identities, recover, mail_address, sign_up_address),
     *(team_joining, teams),  # in this order: /teams/new is no team
     *(new_tournament, shows, tournaments),
-    *(home, invitations, league_state, rehearsals, season_charts),
+    *(home, invitations, league_state, edit_league, new_season, rehearsals, season_charts),
 )
 ROUTERS = (router, *(part.router for part in PARTS))
 

@@ -115,7 +115,10 @@ RUN_AXE = """async ([repeated, options]) =>
   .map((one) => [one.id, one.nodes[0].html])"""
 MORE_STOPS: Final = 20
 """Parts of a page that scroll sideways are stops too, beside its controls."""
-HOST_PAGES = ("people", "terms", "request", "suspects", "new-tournament")
+HOST_PAGES = (
+    *("people", "roster", "terms", "request", "suspects", "new-tournament"),
+    *("edit", "new-season", "moderation"),
+)
 
 
 def paths(site: Site) -> list[str]:

@@ -64,7 +64,7 @@ def test_a_host_makes_a_league_by_keyboard_on_a_phone_without_script(
     mine.complaints.clear()  # the browser's own line on the status 422
     page.get_by_label("Short name for addresses").fill("night-geese")
     press(page, "Create the league")
-    assert "Give a moment after opens_at" in wrong("Uploads lock")
+    assert "Give a moment after the opening" in wrong("Uploads lock")
     mine.complaints.clear()
     page.get_by_label("Opens").fill("")
     press(page, "Create the league")

@@ -73,7 +73,7 @@ def test_an_invalid_request_makes_no_league(world: World) -> None:
         (
             early,
             [],
-            "body.season.ends_at: give a moment after closes_at, 2999-12-01 18:00 UTC",
+            "body.season.ends_at: give a moment after the upload lock, 2999-12-01 18:00 UTC",
         ),
         ({"seats": 99}, [], "body.season.seats"),
         ({"seats": 9}, [], "body.season.seats: give 1 to 8 seats for Hungry Geese"),

@@ -115,9 +115,7 @@ def database_away(world: World) -> Iterator[None]:
         conn.execute(sql.SQL("alter database {} with allow_connections true").format(name))
 
 
-def get_all(
-    world: World, paths: Sequence[str], headers: Mapping[str, str]
-) -> list[httpx.Response]:
+def get_all(world: World, paths: Sequence[str], headers: Mapping[str, str]) -> list[httpx.Response]:
     """The answers; each waits for a connection before it reports the error."""
     with ThreadPoolExecutor() as pool:
         return list(pool.map(lambda path: world.http.get(path, headers=headers), paths))

@@ -1,0 +1,134 @@
+"""The form that opens a league's next season, with the settings of its newest one."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any, Final
+
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from games import GAMES
+from games.protocol import Game
+from ladder.database.db import Connection
+from ladder.entries import anchors
+from ladder.errors import LadderError
+from ladder.leagues import seasons
+from ladder.leagues.records import League, Season
+from ladder.leagues.request_models import NewSeason
+from ladder.leagues.season_creation import open_season
+from ladder.people.records import Viewer
+from services.http import auth, permissions
+from services.http.app_state import AppState, Db
+from services.http.path_parameters import LeagueKey
+from services.http.problems import ProblemError
+from services.web import form_texts, forms, season_fields
+from services.web.account import redirect
+from services.web.forms import Form
+from services.web.page_rendering import PageRoute, render
+from services.web.session import Visitor
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+PATH: Final = "/leagues/{league}/new-season"
+SCOPES: Final = ("leagues:write",)
+OF_DATES: Final = {"", "zone", *season_fields.DATES}
+"""Errors of these fields leave the other settings folded."""
+
+
+class SeasonForm(BaseModel):
+    """The request of the form. An error has the place of the field: ``season.seats``."""
+
+    model_config = ConfigDict(extra="forbid")
+    season: NewSeason
+
+
+@router.get(PATH)
+def show_form(request: Request, league: LeagueKey, conn: Db, who: Visitor) -> Response:
+    """Shows the form to hosts."""
+    found = permissions.hosted_league(conn, who, league)
+    game, newest = game_of(found), newest_season(conn, found)
+    form = Form(first_values(game, newest))
+    return render_form(request, conn, who, found, form)
+
+
+@router.post(PATH)
+def create_season(
+    request: Request,
+    league: LeagueKey,
+    conn: Db,
+    app_state: AppState,
+    who: Visitor,
+    given: forms.Sent,
+) -> Response:
+    """Opens the season and shows the league, or the form with its errors."""
+    found = permissions.hosted_league(conn, who, league)
+    auth.check_scopes(who, SCOPES)
+    game = game_of(found)
+    form = Form.of(given, first_values(game, newest_season(conn, found)))
+
+    def make() -> None:
+        values = season_fields.request_values(form)
+        fill = bool(values.pop("fill", ""))
+        body = SeasonForm.model_validate(forms.nest_names(values))
+        try:
+            season = open_season(conn, who, found, body.season, game)
+        except LadderError as error:
+            error.field = f"season.{error.field}" if error.field else None
+            raise
+        if fill:
+            anchors.enter_anchors(conn, app_state.blobs, season, [], who, fill=True)
+
+    try:
+        form.run_once(request, conn, who, make)
+    except (ValidationError, ProblemError, LadderError) as error:
+        form.add_errors(error)
+    if form.wrong:
+        return render_form(request, conn, who, found, form, status=422)
+    return redirect(f"/leagues/{found.slug}?done=season")
+
+
+def game_of(league: League) -> Game[Any]:
+    """The rules of the league's game. Raises ProblemError if this site no longer has the game."""
+    game = GAMES.get(league.game)
+    if game is None:
+        raise ProblemError("conflict", form_texts.GAME_MISSING.format(league.game))
+    return game
+
+
+def newest_season(conn: Connection, league: League) -> Season | None:
+    """The season whose settings the next one takes; it may not have opened yet."""
+    return next(iter(seasons.list_seasons(conn, league.id)), None)
+
+
+def first_values(game: Game[Any], newest: Season | None) -> dict[str, str]:
+    """Every setting of the newest season but its dates. The defaults stand for a setting that it
+    lacks, since the game may have gained it."""
+    settings = season_fields.default_settings(game)
+    if newest:
+        clock, configuration = settings["clock"], settings["configuration"]
+        settings = {
+            **asdict(newest),
+            "clock": clock | newest.clock,
+            "configuration": configuration | newest.configuration,
+        }
+    return season_fields.values_of_settings(game, settings)
+
+
+def render_form(
+    request: Request, conn: Connection, who: Viewer, league: League, form: Form, status: int = 200
+) -> Response:
+    """Shows the form with the choices of the game and of the machines that play now."""
+    game, newest = game_of(league), newest_season(conn, league)
+    return render(
+        request,
+        "new_season.html",
+        status=status,
+        form=form,
+        league=league,
+        newest=newest,
+        number=newest.number + 1 if newest else 1,
+        game=game,
+        is_open=bool(set(form.wrong) - OF_DATES),
+        **season_fields.choices_of_game(conn, game, form),
+        may="leagues:write" in who.scopes or who.is_admin,
+    )
