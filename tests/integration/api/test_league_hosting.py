@@ -93,8 +93,8 @@ def test_audit_log_says_who_ran_the_league_and_how(peck: Peck, world: World, lea
     edit = ("edit", league, "--title", "Swans", "--replays", "members")
     for arguments in (edit, edit, ("pause", league), ("pause", league), ("resume", league)):
         lines(peck("league", *arguments))
-    member.change_season(first, "locked")
-    member.change_season(first, "open")
+    for state in ("locked", "locked", "open"):
+        member.change_season(first, state)
     lines(peck("league", "end", league, "--yes"))
     lines(peck("league", "end", league, "--yes"))
     lines(peck("league", "new-season", league, "--no-fill"))
