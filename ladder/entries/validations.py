@@ -1,4 +1,11 @@
-"""Creates validation matches (copies of an entry in all seats) and estimates their wait."""
+"""Creates validation matches (copies of an entry in all seats) and estimates their wait.
+
+The turn of a validation match is the number of other waiting uploads of its team. A team without
+members has only agents that the operator entered. The turn of its upload is one higher, so the
+first waiting upload of each team of people goes first. If such a match is void because it waited
+too long (`queue_seconds` of the season), the next one has no higher turn. Then only uploads that
+wait already go before it.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +43,7 @@ class QueuePlace:
     playing_seconds: float | None = None
     """Time since its validation match began; None while it waits."""
     others_may_pass: bool = False
-    """Whether its team had further waiting uploads, so that new uploads of others go before it."""
+    """Whether new uploads of other teams go before it: its turn is above 0."""
 
 
 def make_validation_match(conn: Connection, season: Season, entry_id: EntryId) -> MatchId:
@@ -44,7 +51,8 @@ def make_validation_match(conn: Connection, season: Season, entry_id: EntryId) -
     row = conn.execute(
         "select e.submission_id, e.agent_id, e.team_id, e.profile, (select count(*) from entries o"
         "   where o.state = 'pending' and o.team_id = e.team_id and o.id <> e.id)"
-        " from entries e where e.id = %s",
+        " + (e.validations = 0 and not exists (select 1 from memberships m"
+        "   where m.team_id = e.team_id))::integer from entries e where e.id = %s",
         (entry_id,),
     ).fetchone()
     assert row is not None

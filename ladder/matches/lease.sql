@@ -251,8 +251,9 @@ $$;
 -- machine that may not play the match (lease_allows) gets another one that waits, or null. In all
 -- cases but the first two, the match is due for another message at once.
 --
--- Two rules choose another match than that of the message, whose message is due again at once:
+-- Three rules choose another match than that of the message, whose message is due again at once:
 --
+-- - A waiting validation match with a lower turn is claimed instead of a validation match.
 -- - Validation matches play in at most half of the slots, but at least one. Above that, a worker takes
 --   another match of its queues. If none waits, it takes the validation match.
 -- - A waiting match that goes first is claimed instead of another one, while at most half of the slots,
@@ -319,6 +320,18 @@ begin
             return null;
         end if;
         m := v_first;
+    end if;
+    if m.kind = 'validation' and m.turn > 0 then
+        select * into v_first from matches o
+         where o.queue = m.queue and o.state = 'queued' and o.turn < m.turn and o.kind = 'validation'
+           and o.deadline_at > v_now and lease_fits(w, o) and lease_allows(w.machine_id, o)
+           and (o.refused_worker = p_worker and o.refused_until > v_now) is not true
+         order by o.turn, o.id limit 1 for update skip locked;
+        if found then
+            update matches set woken_at = null where id = m.id;
+            perform pg_notify('peck_work', '');
+            m := v_first;
+        end if;
     end if;
     if m.kind = 'validation' then
         select 1 + count(*) into v_slots from matches

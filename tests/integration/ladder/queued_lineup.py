@@ -11,7 +11,7 @@ import pytest
 from ladder.database import db
 from ladder.database.db import Connection
 from ladder.entries.entries import get_entry
-from ladder.ids import MatchId
+from ladder.ids import AgentId, MatchId
 from ladder.matches import lease
 from tests.integration.ladder.contest import Contest
 
@@ -63,7 +63,7 @@ def let_lapse(contest: Contest, match_id: MatchId) -> None:
     assert lease.reap_lapsed_leases(contest.conn).requeued == 1
 
 
-def validation(contest: Contest) -> MatchId:
-    match_id = get_entry(contest.conn, contest.pending()).validation_match_id
+def validation(contest: Contest, agent: AgentId | None = None) -> MatchId:
+    match_id = get_entry(contest.conn, contest.pending(agent)).validation_match_id
     assert match_id is not None
     return match_id

@@ -112,6 +112,21 @@ def test_validations_take_half_of_the_slots_while_other_matches_wait(contest: Co
     assert contest.claim(other).match_id == other
 
 
+def test_a_validation_with_a_lower_turn_is_claimed_before_that_of_the_message(
+    contest: Contest,
+) -> None:
+    agent = contest.agent()
+    first, further = (validation(contest, agent) for _ in range(2))
+    contest.claim(first)
+    wake_up_messages.mark_matches_woken(contest.conn, {"validate": 4})
+    newcomer = validation(contest)
+    assert contest.claim(further).match_id == newcomer
+    assert wake_up_messages.mark_matches_woken(contest.conn, {"validate": 4}) == [
+        ("validate", further)
+    ]
+    assert contest.claim(further).match_id == further
+
+
 def test_validations_take_every_slot_that_no_other_match_wants(contest: Contest) -> None:
     entries = [contest.active() for _ in range(4)]
     waiting = [validation(contest) for _ in range(2)]

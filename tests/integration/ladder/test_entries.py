@@ -17,6 +17,7 @@ from ladder.ids import EntryId, MatchId
 from ladder.leagues import seasons
 from ladder.matches import history, lease, matches, wake_up_messages, workers
 from ladder.matches.records import FinishResult
+from ladder.people import users
 from ladder.people.records import STRANGER, Viewer
 from tests.integration.ladder.contest import Contest, hello, raise_contest
 
@@ -337,6 +338,43 @@ def test_a_team_with_many_uploads_does_not_keep_others_waiting(contest: Contest)
     woken = wake_up_messages.mark_matches_woken(contest.conn, {"validate": 4})
     in_order = [heap[0], late, heap[1], heap[2]]
     assert woken == [("validate", _validation(contest, entry)) for entry in in_order]
+
+
+def _without_people(contest: Contest) -> EntryId:
+    """A waiting upload of a new team without members, as the operator enters it."""
+    team = users.create_own_team(contest.conn, f"Demo {contest.made}", None)
+    return contest.pending(contest.agent(team.id))
+
+
+def test_an_upload_of_a_person_goes_before_those_of_teams_without_people(contest: Contest) -> None:
+    workers.register_worker(contest.conn, hello("w1"))
+    demo = [_without_people(contest) for _ in range(2)]
+    upload = contest.pending()
+    places = [validations.queue_place_of(contest.conn, one) for one in (upload, *demo)]
+    assert [(place.position, place.others_may_pass) for place in places if place] == [
+        (0, False),
+        (1, True),
+        (2, True),
+    ]
+    woken = wake_up_messages.mark_matches_woken(contest.conn, {"validate": 4})
+    assert [match_id for _, match_id in woken] == [
+        _validation(contest, one) for one in (upload, *demo)
+    ]
+
+
+def test_a_team_without_people_that_waited_too_long_goes_before_later_uploads(
+    contest: Contest,
+) -> None:
+    demo = _without_people(contest)
+    contest.conn.execute(
+        "update matches set deadline_at = now() where id = %s", (_validation(contest, demo),)
+    )
+    matches.expire_queued(contest.conn)
+    assert entries.expire_pending(contest.conn) == [demo]
+    contest.pending()
+    place = validations.queue_place_of(contest.conn, demo)
+    assert place is not None
+    assert place.position == 0
 
 
 def test_a_new_entry_records_the_previous_entry_of_its_agent(contest: Contest) -> None:
