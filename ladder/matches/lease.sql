@@ -654,9 +654,12 @@ begin
 end $$;
 
 -- Internal. Decides an entry by its validation result. If a seat failed, a pending entry is
--- rejected and a paused one is tried again later. Otherwise the entry becomes active. The oldest
--- active entries of its agent above the season's limit are retired, and then those of its team, also
--- a declared one: a team that could keep its luckiest entry would gain by many uploads.
+-- rejected and a paused one is tried again later. An upload whose bundle was refused does not count as
+-- one of the day; for example, it has no main.py (refused_bundle_fault in sandbox/match/seat_faults).
+--
+-- Otherwise the entry becomes active. The oldest active entries of its agent above the season's limit
+-- are retired, and then those of its team, also a declared one: a team that could keep its luckiest
+-- entry would gain by many uploads.
 create or replace function lease_decide_entry(m matches) returns void
 language plpgsql security definer set search_path = public, pg_temp as $$
 declare
@@ -685,6 +688,15 @@ begin
          where id = v_entry and state in ('pending', 'paused') and validation_match_id = m.id
         returning * into e;
         if e.state = 'rejected' then
+            if t.failed_step = 0 and starts_with(t.reason, 'The bundle was refused: ')
+               and e.taken_day is not null then
+                update entries set taken_day = null, reason = v_reason ||
+                       '; the upload does not count, so correct it and send it again'
+                 where id = v_entry;
+                update daily_uploads set used = used - 1
+                 where season_id = e.season_id and team_id = e.team_id and day = e.taken_day
+                   and used > 0;
+            end if;
             perform notices_record('validation_failed',
                 jsonb_build_object('entry_id', v_entry, 'match_id', m.id));
         end if;

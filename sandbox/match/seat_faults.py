@@ -183,7 +183,10 @@ def contract_fault(step: int, why: str, *, is_invalid: bool, is_late: bool) -> S
 
 
 def refused_bundle_fault(message: str) -> SeatFault:
-    """The bundle was not unpacked; ``message`` names the entry and the rule."""
+    """The bundle was not unpacked; ``message`` names the entry and the rule.
+
+    ``lease_decide_entry`` knows it by its first words: such an upload does not count.
+    """
     return _make_fault(Verdict.ERROR, 0, f"The bundle was refused: {message}")
 
 

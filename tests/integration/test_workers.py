@@ -8,6 +8,7 @@ import json
 import tarfile
 import threading
 import time
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from games.episode import Episode, from_bytes
 from games.frames import frames_json
 from games.live_frames import LiveFrames
 from ladder.database.blobs import Blobs
-from ladder.entries import entries
+from ladder.entries import daily_uploads, entries
 from ladder.entries.records import EntryState
 from ladder.ids import MatchId
 from ladder.matches import history, live_stream, workers
@@ -150,6 +151,25 @@ def test_a_bad_archive_is_rejected_with_the_entry_named(
     assert {seat.verdict for seat in match.seats} == {"ERROR"}
 
 
+def test_an_upload_without_main_py_does_not_count(
+    node: RealNode, contest: Contest, blobs: Blobs, worker_database_url: str, tmp_path: Path
+) -> None:
+    workers.register_worker(contest.conn, hello("w1", profiles=("python",)))
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as zipped:
+        zipped.writestr("my_agent/main.py", EAST)
+    entry_id, match_id = enter(contest, blobs, content.getvalue())
+    entry = entries.get_entry(contest.conn, entry_id)
+    used = [daily_uploads.upload_limits(contest.conn, entry.season_id, entry.team_id).used]
+    worker_context = station_at(node.socket, tmp_path, worker_database_url, blobs)
+    assert match_attempt.play_match(worker_context, match_id) == "accepted"
+    used += [daily_uploads.upload_limits(contest.conn, entry.season_id, entry.team_id).used]
+    assert used == [1, 0]
+    reason = entries.get_entry(contest.conn, entry_id).reason or ""
+    assert "there is no main.py at the root" in reason
+    assert reason.endswith("; the upload does not count, so correct it and send it again")
+
+
 def test_a_raising_agent_is_rejected_with_its_traceback(
     node: RealNode, contest: Contest, blobs: Blobs, worker_database_url: str, tmp_path: Path
 ) -> None:
@@ -161,6 +181,7 @@ def test_a_raising_agent_is_rejected_with_its_traceback(
     assert entry.state is EntryState.REJECTED
     assert entry.reason is not None
     assert "no such key" in entry.reason
+    assert daily_uploads.upload_limits(contest.conn, entry.season_id, entry.team_id).used == 1
     log = history.get_match(contest.conn, match_id).seats[0].log_digest
     assert log is not None
     assert "KeyError" in json.loads(gzip.decompress(b"".join(blobs.open(log))))["traceback"]
