@@ -1,7 +1,8 @@
 """Reads a bundle's ``peck.json``: the agent's contract and the program to start.
 
-Only boxes read it. The unpacking process reads it first, so an upload reports mistakes. Without the
-file the contract is ``callable``: Kaggle's ``main.py``.
+Only boxes read that of an upload. The unpacking process reads it first, so an upload reports
+mistakes. ``peck submit`` reads it in the folder that it sends. Without the file the contract is
+``callable``: Kaggle's ``main.py``.
 """
 
 from __future__ import annotations

@@ -87,6 +87,8 @@ def submit(
             raise
         if wait:
             made["entry"] = wait_for_validation(ladder, made["entry"])
+            # The upload may have been given back.
+            made["limits"] = ladder.limits(season, made["submission"]["team_id"])
     if as_json:
         print_json(made)
     else:

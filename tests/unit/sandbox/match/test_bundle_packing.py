@@ -84,7 +84,7 @@ def test_a_folder_without_main_is_refused(tmp_path: Path, scratch: Path) -> None
 def test_a_folder_with_a_manifest_needs_no_main(tmp_path: Path, scratch: Path) -> None:
     folder = tmp_path / "server"
     folder.mkdir()
-    (folder / "peck.json").write_text("{}")
+    (folder / "peck.json").write_text('{"contract": "http", "entry": ["python", "server.py"]}')
     (folder / "server.py").write_text("pass\n")
     with tarfile.open(prepare_bundle(folder, scratch)) as archive:
         assert archive.getnames() == ["peck.json", "server.py"]
@@ -92,6 +92,23 @@ def test_a_folder_with_a_manifest_needs_no_main(tmp_path: Path, scratch: Path) -
         assert name == "server.tar.gz"
         assert file.is_file()
     assert not file.exists()
+
+
+@pytest.mark.parametrize(
+    ("manifest", "reason"),
+    [
+        ('{"contract": "pipe"}', r"peck\.json: contract: must be one of"),
+        ("{}", r"there is no file main\.py, which peck\.json starts"),
+        (
+            '{"contract": "lines", "entry": ["python", "bot.py"]}',
+            r"there is no file bot\.py, which peck\.json starts",
+        ),
+    ],
+)
+def test_a_folder_that_cannot_start_is_not_sent(tmp_path: Path, manifest: str, reason: str) -> None:
+    (tmp_path / "peck.json").write_text(manifest)
+    with pytest.raises(MissingInput, match=reason), pack(tmp_path):
+        pass
 
 
 def test_an_executable_file_of_a_folder_stays_executable(tmp_path: Path, scratch: Path) -> None:
