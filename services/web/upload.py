@@ -76,6 +76,11 @@ class UploadChoices:
         ]
 
     @property
+    def limits(self) -> dict[str, int]:
+        """Most bytes of a bundle by season."""
+        return {season.id: season.max_bundle_bytes for season, _ in self.seasons}
+
+    @property
     def agent_options(self) -> list[tuple[str, str]]:
         """A new agent first, then the visitor's agents."""
         known = [(agent.id, f"{agent.name} ({agent.team_name})") for agent in self.agents]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import tarfile
+import zipfile
 from collections.abc import Callable
 
 import pytest
@@ -66,3 +67,78 @@ def test_dropped_files_become_one_archive(site: Site, tab: Callable[..., Tab]) -
         found = archive.extractfile("helper.py")
         assert found is not None
         assert found.read() == b"x" * 700
+
+
+def _zipped(name: str) -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("README.md", "about " * 100)
+        archive.writestr(name, "agent = lambda board: 'NORTH'\n")
+    return content.getvalue()
+
+
+def _choose(page: Page, name: str, content: bytes) -> None:
+    page.get_by_label("File").set_input_files(
+        {"name": name, "mimeType": "application/octet-stream", "buffer": content}
+    )
+
+
+def test_a_file_that_is_too_large_is_not_sent(site: Site, tab: Callable[..., Tab]) -> None:
+    mine = tab(width=375)
+    mine.sign_in(site.contest.owner_token)
+    page = mine.open("/upload?league=hungry-geese")
+    page.get_by_label("Name of the new agent").fill("Large")
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.method))
+    page.evaluate(
+        """zone => {
+          const transfer = new DataTransfer();
+          transfer.items.add(new File([new Uint8Array(101 << 20)], "large.tar.gz"));
+          zone.dispatchEvent(new DragEvent("drop", { dataTransfer: transfer, bubbles: true }));
+        }""",
+        page.locator("[data-drop]").element_handle(),
+    )
+    told = page.locator("[data-told]")
+    expect(told).to_contain_text("large.tar.gz has 101 MB; this league takes at most 100 MB.")
+    page.get_by_role("button", name="Upload").click()
+    page.wait_for_timeout(300)
+    assert sent == []
+    _choose(page, "main.py", b"agent = lambda board: 'NORTH'\n")
+    expect(told).to_have_text("")
+    press(page, "Upload")
+    assert "/agents/age_" in page.url
+
+
+@pytest.mark.parametrize(
+    ("name", "refusal"),
+    [
+        ("goose/main.py", "There is goose/main.py: pack the content of its folder."),
+        ("agent.py", "agent.zip has no main.py and no peck.json at the root."),
+        ("main.py", None),
+        ("./peck.json", None),
+    ],
+)
+def test_an_archive_that_cannot_start_is_not_sent(
+    site: Site, tab: Callable[..., Tab], name: str, refusal: str | None
+) -> None:
+    mine = tab()
+    mine.sign_in(site.contest.owner_token)
+    page = mine.open("/upload?league=hungry-geese")
+    _choose(page, "agent.zip", _zipped(name))
+    told = page.locator("[data-told]")
+    if refusal:
+        expect(told).to_contain_text(refusal)
+    else:
+        expect(page.get_by_label("File")).to_have_attribute("aria-invalid", "false")
+    is_valid = page.get_by_label("File").evaluate("input => input.checkValidity()")
+    assert is_valid is (refusal is None)
+
+
+def test_dropped_files_without_a_start_are_refused(site: Site, tab: Callable[..., Tab]) -> None:
+    mine = tab()
+    mine.sign_in(site.contest.owner_token)
+    page = mine.open("/upload?league=hungry-geese")
+    drop(page, [("agent.py", "x"), ("helper.py", "y")])
+    expect(page.locator("[data-told]")).to_contain_text("no main.py and no peck.json")
+    drop(page, [("main.py", "x"), ("helper.py", "y")])
+    expect(page.locator("[data-told]")).to_have_text("2 files are ready to upload as agent.tar.")

@@ -1,5 +1,6 @@
 // The upload page: drop a file, several files or a folder; or take the template. Several files become
-// one .tar. Without script the page has a plain field for one file.
+// one .tar. A file that the site would refuse is not sent: it is too large, or a .zip without a file
+// that starts the agent. Without script the page has a plain field for one file.
 
 const BLOCK = 512;
 
@@ -62,15 +63,73 @@ async function dropped(transfer) {
   return withoutCommonFolder(found).filter(({ path }) => !/(^|\/)(\.|__pycache__)/.test(path));
 }
 
+function sizeText(bytes) {
+  if (bytes < 1 << 20) return `${Math.ceil(bytes / 1024)} kB`;
+  return `${(bytes / (1 << 20)).toFixed(1).replace(".0", "")} MB`;
+}
+
+// Why files of these names cannot be an agent; empty if they can.
+function missingStart(what, names) {
+  if (names.some((name) => /^(\.\/+)*(main\.py|peck\.json)$/.test(name))) return "";
+  const found = names.find((name) => /\/(main\.py|peck\.json)$/.test(name));
+  const remedy = found ? `There is ${found}: pack the content of its folder.` : "One of them starts the agent: add it.";
+  return `${what} no main.py and no peck.json at the root. ${remedy}`;
+}
+
+// Names in the list at the end of a .zip; none if the file has no such list.
+async function namesInZip(file) {
+  const tail = new DataView(await file.slice(-65557).arrayBuffer());
+  let end = tail.byteLength - 22;
+  while (end >= 0 && tail.getUint32(end, true) !== 0x06054b50) end -= 1;
+  if (end < 0) return [];
+  const from = tail.getUint32(end + 16, true);
+  const list = new DataView(await file.slice(from, from + tail.getUint32(end + 12, true)).arrayBuffer());
+  const names = [];
+  for (let at = 0; at + 46 <= list.byteLength && list.getUint32(at, true) === 0x02014b50; ) {
+    const length = list.getUint16(at + 28, true);
+    names.push(new TextDecoder().decode(new Uint8Array(list.buffer, at + 46, length)));
+    at += 46 + length + list.getUint16(at + 30, true) + list.getUint16(at + 32, true);
+  }
+  return names;
+}
+
+// Why the site would refuse this file; empty if it may take it. The site checks again.
+async function refusal(file, limit) {
+  if (file.size > limit) {
+    return `${file.name} has ${sizeText(file.size)}; this league takes at most ${sizeText(limit)}. Leave out what the agent does not need to play.`;
+  }
+  const names = /\.zip$/i.test(file.name) ? await namesInZip(file).catch(() => []) : [];
+  return names.length ? missingStart(`${file.name} has`, names) : "";
+}
+
 function start(zone) {
   const input = zone.querySelector("input[type=file]");
   const told = zone.querySelector("[data-told]");
+  const limits = JSON.parse(zone.dataset.limits);
+  let ready = "";
+  const show = (wrong) => {
+    input.setCustomValidity(wrong);
+    input.setAttribute("aria-invalid", Boolean(wrong));
+    told.textContent = wrong || ready;
+    told.classList.toggle("wrong", Boolean(wrong));
+  };
+  const check = async () => {
+    const [file] = input.files;
+    const wrong = file ? await refusal(file, limits[season.value]) : "";
+    if (file === input.files[0]) show(wrong); // else another file was chosen meanwhile
+  };
   const put = (file, text) => {
     const transfer = new DataTransfer();
     transfer.items.add(file);
     input.files = transfer.files;
-    told.textContent = text;
+    ready = text;
+    check();
   };
+  input.addEventListener("change", () => {
+    ready = "";
+    check();
+  });
+  season.addEventListener("change", check);
   zone.addEventListener("dragover", (event) => {
     event.preventDefault();
     zone.classList.add("over");
@@ -82,7 +141,11 @@ function start(zone) {
     try {
       const files = await dropped(event.dataTransfer);
       if (!files.length) return;
-      if (files.length === 1) put(files[0].file, `${files[0].file.name} is ready to upload.`);
+      const wrong = files.length > 1 ? missingStart("The dropped files have", files.map(({ path }) => path)) : "";
+      if (wrong) {
+        input.value = "";
+        show(wrong);
+      } else if (files.length === 1) put(files[0].file, `${files[0].file.name} is ready to upload.`);
       else put(await tar(files), `${files.length} files are ready to upload as agent.tar.`);
     } catch (error) {
       told.textContent = `This cannot be read: ${error.message}.`;
