@@ -9,6 +9,7 @@ from typing import Final
 from ladder.database.db import Connection
 from ladder.entries import agents, entries, validations
 from ladder.entries.records import Agent, Entry, EntryState
+from ladder.ids import SeasonId, TeamId
 from ladder.leagues import seasons
 from ladder.leagues.records import League, Season
 from ladder.people.records import Team, Viewer
@@ -51,6 +52,8 @@ class LeagueLines:
     lines: list[EntryLine]
     older: int
     """Number of further entries that are over."""
+    names_other: bool
+    """Whether it names the agent with the team's rank: the newest other one that is not over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +67,26 @@ class AgentCard:
 def agent_cards(
     conn: Connection, app_state: State, who: Viewer, teams: Sequence[Team]
 ) -> list[AgentCard]:
-    """All agents of the teams with their entries."""
-    found = []
-    for team in teams:
-        for agent in agents.list_agents(conn, viewer=who, team_id=team.id, limit=ENTRIES_READ):
-            rows = entries.list_entries(conn, agent_id=agent.id, limit=ENTRIES_READ)
-            found.append(AgentCard(agent, _lines_by_league(conn, app_state, rows)))
-    return found
+    """All agents of the teams with their entries. The agent with the newest upload comes first."""
+    found = [
+        (agent, entries.list_entries(conn, agent_id=agent.id, limit=ENTRIES_READ))
+        for team in teams
+        for agent in agents.list_agents(conn, viewer=who, team_id=team.id, limit=ENTRIES_READ)
+    ]
+    found.sort(key=lambda one: (one[1][0] if one[1] else one[0]).created_at, reverse=True)
+    named = set[tuple[SeasonId, TeamId]]()
+    return [
+        AgentCard(agent, _lines_by_league(conn, app_state, rows, named)) for agent, rows in found
+    ]
 
 
 def _lines_by_league(
-    conn: Connection, app_state: State, rows: Sequence[Entry]
+    conn: Connection,
+    app_state: State,
+    rows: Sequence[Entry],
+    named: set[tuple[SeasonId, TeamId]],
 ) -> list[LeagueLines]:
+    """``named`` has the teams whose agent with the rank was named before, by season."""
     known = seasons.seasons_with_leagues(conn, {entry.season_id for entry in rows})
     found = []
     for season, league in sorted(known, key=lambda pair: pair[0].id, reverse=True):
@@ -83,18 +94,26 @@ def _lines_by_league(
         over = [entry for entry in its if entry.state in OVER]
         hidden = {entry.id for entry in over[OLDER_SHOWN:]}
         board = app_state.boards.board(season.id, season.revision)
+        standing = row_of_team(board.rows, its[0].team_id)
+        key = (season.id, its[0].team_id)
+        is_other = standing is not None and standing.agent_id != its[0].agent_id
+        is_ranked = standing is not None and standing.rank is not None
+        names_other = is_other and is_ranked and len(over) < len(its) and key not in named
+        if names_other:
+            named.add(key)
         found.append(
             LeagueLines(
                 season=season,
                 league=league,
                 ranked=board.rows.ranked,
-                standing=row_of_team(board.rows, its[0].team_id),
+                standing=standing,
                 lines=[
                     _line(conn, entry, season, board.rows)
                     for entry in its
                     if entry.id not in hidden
                 ],
                 older=len(hidden),
+                names_other=names_other,
             )
         )
     return found

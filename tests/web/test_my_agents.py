@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
+import secrets
 
 from markupsafe import escape
 
+from ladder.database.db import connect
+from ladder.entries import agents, entries
+from ladder.people import tokens, users
 from services.web.formatting import STANDS_BY_TEXTS
 from tests.web.conftest import Site
+from tests.web.seeding import enter
 
 
 def test_my_agents_lists_every_entry_with_what_it_waits_for(site: Site) -> None:
@@ -24,6 +29,41 @@ def test_my_agents_lists_every_entry_with_what_it_waits_for(site: Site) -> None:
     brittle = card.split(">Brittle</a>", 1)[1]
     assert " has rank " not in brittle  # another agent has it
     assert "no rank of its own." in brittle
+
+
+def test_my_agents_are_newest_first_and_name_the_ranked_agent_once(site: Site) -> None:
+    contest = site.contest
+    own = {entry.team_id for entry in contest.own}
+    ranked = next(one for one in contest.active if not one.is_anchor and one.team_id not in own)
+    with connect(site.database_url, autocommit=True) as conn:
+        user = users.create_user(conn, "Newest First")
+        token = tokens.mint_token(conn, user.id, "laptop", ["read"])[1]
+        membership = (ranked.team_id, user.id)
+        conn.execute("insert into memberships (team_id, user_id) values (%s, %s)", membership)
+        made = {}
+        for name in ("Fen", "Moor", "Fen"):
+            if name not in made:
+                made[name] = agents.create_agent(conn, ranked.team_id, name, name.lower()).id
+            newest = enter(conn, contest, made[name], secrets.token_bytes(8), "")
+        card = _agents_card(site, token)
+        entries.retire_entry(conn, newest.id)
+        once_retired = _agents_card(site, token)
+        for entry in entries.list_entries(conn, team_id=ranked.team_id, state="pending"):
+            entries.retire_entry(conn, entry.id)
+        all_retired = _agents_card(site, token)
+        conn.execute("delete from memberships where team_id = %s and user_id = %s", membership)
+    names = re.findall(r'<h3><a class="name" href="[^"]+">([^<]+)</a>', card)
+    assert names == ["Fen", "Moor", ranked.agent_name]
+    for shown in (card, once_retired):
+        assert shown.count("no rank of its own.") == 1
+        assert shown.index(">Fen</a>") < shown.index("no rank of its own.")
+        assert shown.index("no rank of its own.") < shown.index(">Moor</a>")
+    assert "no rank of its own." not in all_retired
+
+
+def _agents_card(site: Site, token: str) -> str:
+    page = site.get("/me", token).text
+    return page.split('id="agents-title"', 1)[1].split("</section>", 1)[0]
 
 
 def test_the_page_of_an_entry_says_why_it_has_no_rank(site: Site) -> None:
