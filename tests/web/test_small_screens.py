@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from ladder.database.db import connect
 from ladder.leagues import invitations
@@ -35,6 +35,33 @@ def test_a_desktop_shows_no_half_empty_league(site: Site, tab: Callable[..., Tab
         " [...one.children].reduce((sum, card) => sum + card.offsetHeight, 0))"
     )
     assert left > 0.6 * right
+
+
+def test_the_result_of_a_validation_wraps_on_a_phone(site: Site, tab: Callable[..., Tab]) -> None:
+    mine = tab(width=320)
+    mine.sign_in(site.contest.owner_token)
+    page = mine.open(f"/matches/{site.contest.own[0].validation_match_id}?results=shown")
+    expect(page.get_by_text("Time used:")).to_be_visible()
+    assert (
+        page.evaluate(
+            "[...document.querySelectorAll('main p')]"
+            ".filter((p) => p.scrollWidth > p.clientWidth).map((p) => p.innerText)"
+        )
+        == []
+    )
+
+
+def test_a_phone_shows_opponents_below_how_a_match_ended(
+    site: Site, tab: Callable[..., Tab]
+) -> None:
+    for width in (375, 1280):
+        page = tab(width=width).open(f"/agents/{site.contest.own[0].agent_id}")
+        table = page.get_by_role("table", name="Matches of")
+        against = table.locator("th", has_text="Against")
+        expect(against).to_be_visible(visible=width > 375)
+        below = table.locator(".sub", has_text="against").first
+        expect(below).to_be_visible(visible=width == 375)
+        assert table.evaluate("(one) => one.scrollWidth <= one.parentElement.clientWidth")
 
 
 def test_a_host_types_in_the_font_of_the_page(site: Site, tab: Callable[..., Tab]) -> None:
