@@ -201,6 +201,8 @@ def play_queued(
     """Claim and play one waiting match."""
     workers.register_worker(conn, WORKER)
     workers.record_heartbeat(conn, WORKER.id)
+    # Else another validation with a lower turn may be claimed.
+    conn.execute("update matches set turn = 0 where id = %s", (match_id,))
     order = lease.claim_match(conn, match_id, WORKER.id)
     # Its last heartbeat stays recent for as long as the tests take.
     conn.execute("update workers set live_until = now() + interval '1 hour'")

@@ -284,6 +284,8 @@ def finish(
 
     ``said`` is what a seat printed. It stands in its log and in the reason of its fault.
     """
+    # Else another validation with a lower turn may be claimed.
+    conn.execute("update matches set turn = 0 where id = %s", (match_id,))
     order = lease.claim_match(conn, match_id, worker)
     assert order is not None
     conn.commit()

@@ -174,6 +174,8 @@ class Contest:
         verdicts: Sequence[str] | None = None,
     ) -> FinishResult:
         """Claim and finish at once."""
+        # Else another validation with a lower turn may be claimed.
+        self.conn.execute("update matches set turn = 0 where id = %s", (match_id,))
         order = self.claim(match_id)
         return self.finish(match_id, order.attempt, placements, verdicts)
 
