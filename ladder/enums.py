@@ -114,3 +114,29 @@ class MatchState(StrEnum):
     """Has an accepted result, which never changes."""
     VOID = "void"
     """Ended without a result; rates nobody."""
+
+
+class VoidCause(StrEnum):
+    """Why a match is void. Code decides by it; the reason beside it is a text for people."""
+
+    AGENT_UNREACHABLE = "agent_unreachable"
+    """A remote agent did not answer, so the match was not played."""
+    ATTEMPTS_USED_UP = "attempts_used_up"
+    """No attempt had a result."""
+    OVERDUE = "overdue"
+    """It did not begin, or its validation did not end, before the deadline."""
+    CALLED_OFF = "called_off"
+    """Those who asked for it cancelled it: a team its scrim, a host a tournament or rejudgement."""
+    ENTRY_LEFT = "entry_left"
+    """An entry in it was withdrawn, disqualified or deleted."""
+    NOT_NEEDED = "not_needed"
+    """What it was for was decided without it: a pairing, a tournament or a comparison."""
+
+
+class FaultCause(StrEnum):
+    """Why an attempt ended by a fault of a host, where something depends on it."""
+
+    NO_BOX = "no_box"
+    """No box was ready in time because the host is busy."""
+    SLOW_HOST = "slow_host"
+    """The host is too slow for the clock of the season."""

@@ -69,7 +69,7 @@ class EngineAway(HostFault):
 
 
 class BoxLate(HostFault):
-    """No box was ready in time because the host is busy. The database stores this class name."""
+    """No box was ready in time because the host is busy."""
 
 
 class HostTooSlow(HostFault):

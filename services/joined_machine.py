@@ -22,6 +22,7 @@ from games import external
 from ladder.database import db
 from ladder.machines import certificates
 from ladder.matches import lease
+from ladder.matches.records import AttemptFault
 from ladder.settings import Settings
 from sandbox.errors import HostFault
 from sandbox.match.loans import NodeHello, node_hello
@@ -214,7 +215,6 @@ class JoinedMachine(ProcessSupervisor):
             return
         with db.connect(self.settings.worker_database_url, autocommit=True) as conn:
             for one in held:
-                lease.fail_attempt(
-                    conn, one.match_id, one.attempt, one.worker, "worker", "the machine stops"
-                )
+                stops = AttemptFault("worker", "the machine stops")
+                lease.fail_attempt(conn, one.match_id, one.attempt, one.worker, stops)
         self.say(f"handed {len(held)} running matches back")

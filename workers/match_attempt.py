@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
-from typing import BinaryIO, Literal, TypeVar
+from typing import BinaryIO, Final, Literal, TypeVar
 
 import psycopg
 
@@ -27,10 +27,11 @@ from ladder.database import db
 from ladder.database.blobs import MatchBlobs
 from ladder.database.kept_connection import KEPT_SECONDS, KeptConnection
 from ladder.entries import remote_agents
-from ladder.enums import MatchKind
+from ladder.enums import FaultCause, MatchKind
 from ladder.ids import MatchId
 from ladder.matches import lease
 from ladder.matches.records import (
+    AttemptFault,
     EpisodeResult,
     FinishResult,
     ForkOrder,
@@ -40,7 +41,7 @@ from ladder.matches.records import (
 from ladder.runtime_profiles import REMOTE
 from ladder.settings import Settings
 from ladder.telemetry import bind_fields, log_event, traceback_text
-from sandbox.errors import GameFault, HostFault, SeatsAway
+from sandbox.errors import BoxLate, GameFault, HostFault, HostTooSlow, SeatsAway
 from sandbox.match import attempt, loans
 from sandbox.match.attempt import Attempt, Lenders
 from sandbox.match.clock import Clock
@@ -56,6 +57,10 @@ NODE_PAUSE_SECONDS = 10.0
 REPORT_SECONDS = 60.0
 PLAY_ON_SECONDS = 0.5
 """How long a playing process answers one message. Then messages of other queues get their turn."""
+FAULT_CAUSES: Final[dict[type[Exception], FaultCause]] = {
+    BoxLate: FaultCause.NO_BOX,
+    HostTooSlow: FaultCause.SLOW_HOST,
+}
 T = TypeVar("T")
 
 
@@ -299,28 +304,29 @@ def _void_match(
 def _fail_attempt(
     worker_context: WorkerContext,
     order: MatchOrder,
-    fault: Literal["worker", "host", "game"],
+    whose: Literal["worker", "host", "game"],
     error: Exception,
 ) -> str:
     log_event(
         "attempt_failed",
         level="error",
         attempt=order.attempt,
-        fault=fault,
+        fault=whose,
         error=f"{type(error).__name__}: {error}",
         trace=traceback_text(error),
     )
     detail = f"{type(error).__name__}: {error}"[:500]
+    fault = AttemptFault(whose, detail, FAULT_CAUSES.get(type(error)))
     try:
         _retry_report(
             worker_context,
             lambda conn: lease.fail_attempt(
-                conn, order.match_id, order.attempt, worker_context.worker, fault, detail
+                conn, order.match_id, order.attempt, worker_context.worker, fault
             ),
         )
     except psycopg.Error as loss:
         log_event("give_back_failed", level="warning", error=str(loss))  # then the lease expires
-    return f"{fault}_fault"
+    return f"{whose}_fault"
 
 
 def _retry_report(worker_context: WorkerContext, report: Callable[[db.Connection], T]) -> T:

@@ -12,6 +12,7 @@ from ladder import ids
 from ladder.database.db import Connection, atomic_function
 from ladder.entries import agents, daily_uploads, deadlines, declared_entry, validations
 from ladder.entries.records import Entry, EntryState, Newcomers, Submission
+from ladder.enums import VoidCause
 from ladder.errors import Conflict, LadderError, NotFound
 from ladder.ids import AgentId, EntryId, MatchId, SeasonId, SubmissionId, TeamId, UserId
 from ladder.leagues import league_blocks, seasons, staff
@@ -187,7 +188,9 @@ def retire_entry(conn: Connection, entry_id: EntryId) -> Entry:
             raise Conflict("uploads are locked; the entry that the team declared cannot be retired")
     if entry.validation_match_id is not None and entry.state in VALIDATED:
         lock_matches_and_seasons(conn, [entry.validation_match_id], [entry.season_id])
-        matches.void_matches(conn, [entry.validation_match_id], "the entry was withdrawn")
+        matches.void_matches(
+            conn, [entry.validation_match_id], VoidCause.ENTRY_LEFT, "the entry was withdrawn"
+        )
         entry = get_entry(conn, entry_id)  # its validation may have finished a moment earlier
     if entry.state in ON_BOARD:
         take_off_board(conn, entry)
@@ -247,7 +250,7 @@ def expire_pending(conn: Connection, limit: int = 100) -> list[EntryId]:
     touched = []
     for entry_id, season_id, team_id, match_id, made, taken_day in due:
         if match_id is not None:
-            matches.void_matches(conn, [match_id], "not validated in time")
+            matches.void_matches(conn, [match_id], VoidCause.OVERDUE, "not validated in time")
         still = conn.execute(
             "select 1 from entries where id = %s and state = 'pending'"
             " and validation_match_id is not distinct from %s for update",

@@ -20,6 +20,7 @@ from psycopg.types.json import Jsonb
 from ladder.database.db import Connection, atomic_function
 from ladder.entries import declared_entry, entries, validations
 from ladder.entries.records import Entry, EntryState
+from ladder.enums import VoidCause
 from ladder.errors import Conflict, LimitReached
 from ladder.ids import EntryId, MatchId
 from ladder.leagues import seasons
@@ -106,7 +107,7 @@ def retry_due_entries(conn: Connection, limit: int = 100) -> list[EntryId]:
     ).fetchall()
     stale = [match_id for _, _, match_id, is_tried in due if is_tried]
     entries.lock_matches_and_seasons(conn, stale, [season_id for _, season_id, _, _ in due])
-    matches.void_matches(conn, stale, "not validated in time")
+    matches.void_matches(conn, stale, VoidCause.OVERDUE, "not validated in time")
     touched = []
     for entry_id, _, match_id, is_tried in due:
         entry, season = _lock_entry_and_season(conn, entry_id)

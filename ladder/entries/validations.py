@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ladder.database.db import Connection
-from ladder.enums import MatchKind
+from ladder.enums import FaultCause, MatchKind
 from ladder.ids import EntryId, MatchId
 from ladder.leagues.records import Season
 from ladder.matches import matches, worker_availability
@@ -25,9 +25,6 @@ PLAY_SECONDS: Final = 8100.0  # longest time of a validation match after its wai
 ETA_SAMPLE: Final = 20  # recent validations whose duration predicts the next one
 PROMPT_SECONDS: Final = 10.0
 """A free slot takes a waiting validation within this time. After that nobody knows why it waits."""
-
-LATE: Final = "BoxLate:"
-"""Start of the detail of an attempt that got no box in time: the error's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +90,8 @@ def queue_place_of(conn: Connection, entry_id: EntryId) -> QueuePlace | None:
         " extract(epoch from now() - m.created_at)::float8,"
         " m.state, m.turn, m.queue, m.profiles, m.gpu, m.speed_class,"
         " (select count(*) from attempts a where a.match_id = m.id), m.max_attempts,"
-        " (select a.detail from attempts a where a.match_id = m.id order by a.attempt desc limit 1)"
+        " (select a.fault_cause from attempts a where a.match_id = m.id"
+        "   order by a.attempt desc limit 1)"
         " from entries e join matches m on m.id = e.validation_match_id"
         " where e.id = %s and (e.state = 'pending'"
         "   or e.state = 'paused' and e.deadline_at is not null)",
@@ -149,14 +147,14 @@ def _seconds_until_end(
     return max(1.0, free_at[0] + usual)
 
 
-def _reason_for_repeat(attempts: int, most: int, detail: str | None) -> str | None:
+def _reason_for_repeat(attempts: int, most: int, cause: str | None) -> str | None:
     """Returns why the last attempt had no result; None if there was no attempt.
 
     The attempt's own text may hold facts about the host. So owners see one of two fixed sentences.
     """
-    if detail is None:
+    if not attempts:
         return None
-    is_late = detail.startswith(LATE)
+    is_late = cause == FaultCause.NO_BOX
     why = "no box was ready in time because the host is busy" if is_late else "the host had a fault"
     return (
         f"{attempts} of {most} attempts were used: in the last one {why}; it will be played again"

@@ -231,7 +231,9 @@ def end_leases(conn: Connection, machine: MachineId, reason: str) -> list[MatchI
             (machine,),
         )
     ]
-    conn.execute("select lease_requeue_or_void(%s, 'fault', 'host', %s, false)", (held, reason))
+    conn.execute(
+        "select lease_requeue_or_void(%s, 'fault', 'host', null, %s, null)", (held, reason)
+    )
     return held
 
 

@@ -17,6 +17,7 @@ from ladder.enums import (
     ReplayVisibility,
     ScrimAudience,
     Visibility,
+    VoidCause,
 )
 from ladder.errors import NotFound
 from ladder.ids import AgentId, EntryId, MatchId, ScrimId, SeasonId
@@ -28,7 +29,8 @@ from ladder.people.resources import LeagueResource, ScrimPrivacy, ScrimResource
 MATCH: Final = (
     "select m.id, m.kind, m.season_id, s.league_id, m.scrim_id, s.game,"
     " m.state, m.queue, m.attempt, m.max_attempts, m.woken_at, m.claimed_at, m.deadline_at,"
-    " m.void_reason, m.accepted_no, m.seed, m.created_at, m.finished_at, g.tournament_id,"
+    " m.void_cause, m.void_reason, m.accepted_no, m.seed, m.created_at, m.finished_at,"
+    " g.tournament_id,"
     " coalesce(g.embargo, 'public') as embargo, case when g.embargo <> 'public' then"
     " array(select a.team_id from tournament_entrants x join agents a on a.id = x.agent_id"
     "   where x.tournament_id = g.tournament_id"
@@ -168,6 +170,7 @@ def _select_matches(conn: Connection, tail: str, arguments: Sequence[Any]) -> li
                 **row,
                 "scrim": privacy[row["id"]],
                 "kind": MatchKind(row["kind"]),
+                "void_cause": None if row["void_cause"] is None else VoidCause(row["void_cause"]),
                 "state": MatchState(row["state"]),
                 "seed": bytes(row["seed"]),
                 "embargo": Embargo(row["embargo"]),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import psycopg
 from psycopg import errors
@@ -23,6 +23,7 @@ from ladder.errors import LadderError
 from ladder.ids import MatchId
 from ladder.matches.matches import BATCH
 from ladder.matches.records import (
+    AttemptFault,
     EpisodeResult,
     FinishResult,
     ForkOrder,
@@ -155,15 +156,15 @@ def fail_attempt(
     match_id: MatchId,
     attempt: int,
     worker: str,
-    fault: Literal["worker", "host", "game"],
-    detail: str,
+    fault: AttemptFault,
 ) -> bool:
     """Ends an attempt without a result: the match is queued again, or void after its last attempt.
 
     Returns False if the attempt no longer held the match.
     """
     row = conn.execute(
-        "select lease_fail(%s, %s, %s, %s, %s)", (match_id, attempt, worker, fault, detail)
+        "select lease_fail(%s, %s, %s, %s, %s, %s)",
+        (match_id, attempt, worker, fault.whose, fault.cause, fault.detail),
     ).fetchone()
     assert row is not None
     return bool(row[0])

@@ -544,8 +544,8 @@ begin
     else
         insert into machine_mismatches (match_id, attempt, machine_id, reason)
         values (p_match, p_attempt, r.machine_id, left(p_mismatch, 500));
-        perform lease_requeue_or_void(array[p_match], 'fault', 'host',
-                                      'the replay does not give the reported result', false);
+        perform lease_requeue_or_void(array[p_match], 'fault', 'host', null,
+                                      'the replay does not give the reported result', null);
     end if;
     return true;
 end $$;
@@ -810,10 +810,10 @@ end $$;
 -- 6. It gives the match back
 -- -------------------------------------------------------------------------------------------------
 
--- Ends an attempt without a result and without a fault of an agent. False: the attempt no longer
--- held the match.
+-- Ends an attempt without a result and without a fault of an agent. p_cause is a
+-- ladder.enums.FaultCause or null. False: the attempt no longer held the match.
 create or replace function lease_fail(
-    p_match text, p_attempt integer, p_worker text, p_fault text, p_detail text
+    p_match text, p_attempt integer, p_worker text, p_fault text, p_cause text, p_detail text
 ) returns boolean
 language plpgsql security definer set search_path = public, pg_temp as $$
 begin
@@ -824,10 +824,20 @@ begin
     if not found or exists (select 1 from machine_reports where match_id = p_match) then
         return false;
     end if;
-    perform lease_requeue_or_void(array[p_match], 'fault', p_fault, regexp_replace(p_detail,
-        '[\u0001-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]+', ' ', 'g'), false);
+    perform lease_requeue_or_void(array[p_match], 'fault', p_fault, p_cause, regexp_replace(p_detail,
+        '[\u0001-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]+', ' ', 'g'), null);
     return true;
 end $$;
+
+-- Workers of the version before call this one.
+create or replace function lease_fail(
+    p_match text, p_attempt integer, p_worker text, p_fault text, p_detail text
+) returns boolean
+language sql security definer set search_path = public, pg_temp as $$
+    select lease_fail(p_match, p_attempt, p_worker, p_fault,
+                      case split_part(p_detail, ':', 1) when 'BoxLate' then 'no_box'
+                           when 'HostTooSlow' then 'slow_host' end, p_detail)
+$$;
 
 -- Voids a match whose remote agents are unreachable, if it needs everybody (lease_claim). In a rated
 -- match each of their entries gets a strike, except an entry that rests after its last strike.
@@ -862,8 +872,8 @@ begin
         raise exception 'only remote seats of % can be away', p_match using errcode = 'PK001';
     end if;
     perform 1 from seasons where id = m.season_id for no key update;
-    perform lease_requeue_or_void(array[p_match], 'void', null,
-                       'a remote agent was away, in seat ' || v_seats, true);
+    perform lease_requeue_or_void(array[p_match], 'void', null, null,
+                       'a remote agent was away, in seat ' || v_seats, 'agent_unreachable');
     if m.kind = 'tournament' then
         return true;
     end if;
@@ -891,7 +901,7 @@ begin
         select id from matches where state = 'running' and lease_until < clock_timestamp()
          order by id limit p_limit for update skip locked) as expired;
     voided := coalesce(array_length(
-        lease_requeue_or_void(v_ids, 'lapsed', 'worker', 'the lease ran out', false), 1), 0);
+        lease_requeue_or_void(v_ids, 'lapsed', 'worker', null, 'the lease ran out', null), 1), 0);
     requeued := coalesce(array_length(v_ids, 1), 0) - voided;
 end $$;
 
@@ -904,12 +914,13 @@ begin
     select coalesce(array_agg(id), '{}') into v_ids from (
         select id from matches where state = 'queued' and deadline_at <= clock_timestamp()
          order by id limit p_limit for update skip locked) as stale;
-    return coalesce(array_length(
-        lease_requeue_or_void(v_ids, 'void', null, 'waited in the queue past its deadline', true), 1), 0);
+    return coalesce(array_length(lease_requeue_or_void(
+        v_ids, 'void', null, null, 'waited in the queue past its deadline', 'overdue'), 1), 0);
 end $$;
 
--- Voids unfinished matches, even running ones. Returns how many.
-create or replace function lease_void(p_ids text[], p_reason text) returns integer
+-- Voids unfinished matches, even running ones. p_cause is a ladder.enums.VoidCause, p_reason its text
+-- for people. Returns how many.
+create or replace function lease_void(p_ids text[], p_cause text, p_reason text) returns integer
 language plpgsql security definer set search_path = public, pg_temp as $$
 declare
     v_ids text[];
@@ -917,19 +928,31 @@ begin
     select coalesce(array_agg(id), '{}') into v_ids from (
         select id from matches where id = any (p_ids) and state in ('queued', 'running')
          order by id for update) as live;
-    return coalesce(array_length(lease_requeue_or_void(v_ids, 'void', null, p_reason, true), 1), 0);
+    return coalesce(array_length(
+        lease_requeue_or_void(v_ids, 'void', null, null, p_reason, p_cause), 1), 0);
 end $$;
+
+-- The site and the scheduler of the version before call this one.
+create or replace function lease_void(p_ids text[], p_reason text) returns integer
+language sql security definer set search_path = public, pg_temp as $$
+    select lease_void(p_ids, case when p_reason = 'not validated in time' then 'overdue'
+                                  when p_reason like '%was cancelled' then 'called_off'
+                                  when p_reason like 'the rejudgement was %' then 'called_off'
+                                  when p_reason like 'the entry was %' then 'entry_left'
+                                  when p_reason like 'the owner %' then 'entry_left'
+                                  else 'not_needed' end, p_reason)
+$$;
 
 -- -------------------------------------------------------------------------------------------------
 -- 8. What 6 and 7 share
 -- -------------------------------------------------------------------------------------------------
 
--- Internal. Ends running attempts of these matches; the caller has locked the rows. With p_void, or
--- after the last attempt, a match is void. Otherwise it is queued with a new deadline, and for 10
--- seconds it refuses its last worker (lease_claim). p_ended, p_fault and p_detail go into the
--- attempts. Updates the counters of entries and scrims. Returns the void matches.
+-- Internal. Ends running attempts of these matches; the caller has locked the rows. With p_void_cause,
+-- or after the last attempt, a match is void. Otherwise it is queued with a new deadline, and for 10
+-- seconds it refuses its last worker (lease_claim). p_ended, p_fault, p_fault_cause and p_detail go
+-- into the attempts. Updates the counters of entries and scrims. Returns the void matches.
 create or replace function lease_requeue_or_void(
-    p_ids text[], p_ended text, p_fault text, p_detail text, p_void boolean
+    p_ids text[], p_ended text, p_fault text, p_fault_cause text, p_detail text, p_void_cause text
 ) returns text[]
 language plpgsql security definer set search_path = public, pg_temp as $$
 declare
@@ -941,9 +964,9 @@ begin
     delete from machine_reports where match_id = any (p_ids);
     with ran as (
         insert into attempts (match_id, attempt, worker, machine_id, node, started_at, ended_at,
-                              ended, fault, detail)
+                              ended, fault, fault_cause, detail)
         select id, attempt, worker, (select w.machine_id from workers w where w.id = worker), node,
-               claimed_at, v_now, p_ended, p_fault, left(p_detail, 2000)
+               claimed_at, v_now, p_ended, p_fault, p_fault_cause, left(p_detail, 2000)
           from matches where id = any (p_ids) and state = 'running'
         returning match_id
     )
@@ -952,11 +975,12 @@ begin
     with gone as (
         update matches
            set state = 'void', finished_at = v_now, lease_until = null,
-               void_reason = case when p_void then left(p_detail, 2000)
+               void_cause = coalesce(p_void_cause, 'attempts_used_up'),
+               void_reason = case when p_void_cause is not null then left(p_detail, 2000)
                    else format('%s attempts used up; the last: %s', attempt, left(p_detail, 1000))
                    end
          where id = any (p_ids) and state in ('queued', 'running')
-           and (p_void or (state = 'running' and attempt >= max_attempts))
+           and (p_void_cause is not null or (state = 'running' and attempt >= max_attempts))
         returning id
     )
     select coalesce(array_agg(id), '{}') into v_gone from gone;
@@ -1002,6 +1026,15 @@ begin
     return v_gone;
 end $$;
 
+-- The site of the version before calls this one to end the leases of a machine.
+create or replace function lease_requeue_or_void(
+    p_ids text[], p_ended text, p_fault text, p_detail text, p_void boolean
+) returns text[]
+language sql security definer set search_path = public, pg_temp as $$
+    select lease_requeue_or_void(p_ids, p_ended, p_fault, null, p_detail,
+                                 case when p_void then 'not_needed' end)
+$$;
+
 -- -------------------------------------------------------------------------------------------------
 -- 9. Who may call
 -- -------------------------------------------------------------------------------------------------
@@ -1028,11 +1061,14 @@ revoke execute on function
     lease_accept(matches),
     lease_decide_entry(matches),
     lease_count_scrim(text, integer, integer),
+    lease_fail(text, integer, text, text, text, text),
     lease_fail(text, integer, text, text, text),
     remote_unreachable(text, integer, text, jsonb),
     lease_reap(integer),
     lease_expire(integer),
+    lease_void(text[], text, text),
     lease_void(text[], text),
+    lease_requeue_or_void(text[], text, text, text, text, text),
     lease_requeue_or_void(text[], text, text, text, boolean)
 from public, peck_worker;
 
@@ -1044,6 +1080,7 @@ grant execute on function
     lease_claim_next(text, text),
     lease_renew(text[], integer[]),
     lease_finish(text, integer, text, jsonb, jsonb, text, text, text),
+    lease_fail(text, integer, text, text, text, text),
     lease_fail(text, integer, text, text, text),
     remote_unreachable(text, integer, text, jsonb)
 to peck_worker, peck_machine;

@@ -14,7 +14,7 @@ from psycopg.types.json import Jsonb
 
 from ladder import ids, runtime_profiles
 from ladder.database.db import Connection, atomic_function
-from ladder.enums import MatchKind
+from ladder.enums import MatchKind, VoidCause
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import EntryId, MatchId, ScrimId, SeasonId
 from ladder.leagues.records import Season
@@ -251,9 +251,14 @@ def expire_queued(conn: Connection) -> int:
     return int(row[0])
 
 
-def void_matches(conn: Connection, match_ids: Sequence[MatchId], reason: str) -> int:
-    """Voids unfinished matches, even running ones; returns how many. Rates nobody."""
-    row = conn.execute("select lease_void(%s, %s)", (list(match_ids), reason)).fetchone()
+def void_matches(
+    conn: Connection, match_ids: Sequence[MatchId], cause: VoidCause, reason: str
+) -> int:
+    """Voids unfinished matches, even running ones; returns how many. Rates nobody.
+
+    ``reason`` says the cause to people.
+    """
+    row = conn.execute("select lease_void(%s, %s, %s)", (list(match_ids), cause, reason)).fetchone()
     assert row is not None
     return int(row[0])
 

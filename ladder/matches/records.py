@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
+from typing import Literal
 
 from msgspec import Struct
 
-from ladder.enums import Embargo, Json, MatchKind, MatchState
+from ladder.enums import Embargo, FaultCause, Json, MatchKind, MatchState, VoidCause
 from ladder.ids import (
     AgentId,
     EntryId,
@@ -28,6 +29,16 @@ from ladder.people.resources import (
     ReplayResource,
     ScrimResource,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptFault:
+    """Why an attempt had no result. No agent is to blame."""
+
+    whose: Literal["worker", "host", "game"]
+    detail: str
+    """What happened, for operators and hosts."""
+    cause: FaultCause | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +104,9 @@ class Match:
     woken_at: datetime | None
     claimed_at: datetime | None
     deadline_at: datetime
+    void_cause: VoidCause | None
     void_reason: str | None
+    """The cause in words. Of attempts that were used up also a message of a machine, for hosts."""
     accepted_no: int | None
     seed: bytes
     created_at: datetime

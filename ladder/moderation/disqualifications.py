@@ -12,6 +12,7 @@ from typing import Final
 from ladder import ids
 from ladder.database.db import Connection, atomic_function
 from ladder.entries import entries
+from ladder.enums import VoidCause
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import EntryId, SeasonId, UserId
 from ladder.leagues import sealed_medals, seasons
@@ -52,7 +53,7 @@ def disqualify(
     ).fetchall()
     trials = [row[0] for row in waiting]
     entries.lock_matches_and_seasons(conn, trials, [season_id])
-    matches.void_matches(conn, trials, "the entry was disqualified")
+    matches.void_matches(conn, trials, VoidCause.ENTRY_LEFT, "the entry was disqualified")
     rows = conn.execute(
         "select id, state, team_id, disqualified_at is not null from entries"  # noqa: S608
         f" where season_id = %s and {which} = %s order by id for update",

@@ -18,7 +18,7 @@ from psycopg.types.json import Jsonb
 
 from ladder import ids
 from ladder.database.db import Connection, atomic_function
-from ladder.enums import Json, MatchKind
+from ladder.enums import Json, MatchKind, VoidCause
 from ladder.errors import Conflict, NotFound
 from ladder.ids import LeagueId, MatchId, RejudgementId, SeasonId, UserId
 from ladder.leagues import sealed_medals, seasons
@@ -169,7 +169,8 @@ def cancel_rejudgement(
     _write_end(
         conn, found.season_id, rejudgement_id, RejudgementState.CANCELLED
     )  # lock the season before its entries
-    voided = matches.void_matches(conn, [row[0] for row in playing], CALLED_OFF)
+    games = [row[0] for row in playing]
+    voided = matches.void_matches(conn, games, VoidCause.CALLED_OFF, CALLED_OFF)
     audit_log.record_audit(
         conn,
         found.league_id,

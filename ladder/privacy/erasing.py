@@ -15,7 +15,7 @@ from ladder.database import erased_blobs
 from ladder.database.blobs import Blobs
 from ladder.database.db import Connection, atomic_function
 from ladder.entries import entries
-from ladder.enums import LeagueRole
+from ladder.enums import LeagueRole, VoidCause
 from ladder.errors import Conflict, NotFound
 from ladder.ids import MatchId, UserId
 from ladder.matches import matches
@@ -179,7 +179,7 @@ def _stop_playing(conn: Connection, team_ids: list[str]) -> None:
         "   select entry_id from seats where match_id = any (%s)) order by id for update",
         (team_ids, playing),
     )
-    matches.void_matches(conn, playing, VOID_REASON)
+    matches.void_matches(conn, playing, VoidCause.ENTRY_LEFT, VOID_REASON)
     conn.execute("update seasons set official_is_stale = true where id = any (%s)", (open_seasons,))
     conn.execute(
         "delete from declared_entries where team_id = any (%s) and season_id = any (%s)",

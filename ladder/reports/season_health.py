@@ -14,13 +14,13 @@ from typing import Final
 
 from ladder.database.db import Connection
 from ladder.entries import candidates
+from ladder.enums import FaultCause
 from ladder.ids import LeagueId, SeasonId, time_part
 from ladder.leagues import seasons as leagues_seasons
 from ladder.leagues.records import League, Season
 from ladder.matches import pairing, worker_availability
 from ladder.matches import workers as matches_workers
 
-TOO_SLOW: Final = "HostTooSlow"
 """First word in the detail of an attempt that a slow host made void."""
 SLOW_MINUTES: Final = 15
 """Minutes that such an attempt keeps the alarm active."""
@@ -240,10 +240,10 @@ def _slow_hosts(conn: Connection, season_ids: Collection[SeasonId]) -> dict[Seas
     oldest = f"mat_{time_part(int((since - timedelta(hours=1)).timestamp() * 1000))}"
     rows = conn.execute(
         "select m.season_id, a.worker, count(*) from attempts a join matches m on m.id = a.match_id"
-        " where a.match_id >= %s and a.fault = 'host' and starts_with(a.detail, %s)"
+        " where a.match_id >= %s and a.fault_cause = %s"
         " and a.ended_at > %s and m.season_id = any (%s) group by m.season_id, a.worker"
         " order by a.worker",
-        (oldest, TOO_SLOW, since, list(season_ids)),
+        (oldest, FaultCause.SLOW_HOST, since, list(season_ids)),
     ).fetchall()
     told: dict[SeasonId, list[str]] = {}
     for season_id, worker, count in rows:

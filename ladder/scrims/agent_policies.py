@@ -11,6 +11,7 @@ from psycopg.rows import dict_row
 
 from ladder.database.db import Connection, atomic_function
 from ladder.entries.records import Agent
+from ladder.enums import VoidCause
 from ladder.errors import Invalid, NotFound
 from ladder.ids import AgentId, EntryId, SubmissionId, TeamId
 from ladder.leagues.records import Season
@@ -36,17 +37,10 @@ PAUSED: Final = (
 )
 NO_ENTRY: Final = "it has no active entry in this season"
 NO_REMOTE: Final = "it is a remote agent, and this season takes none"
-CANCELLED: Final = (
-    "the scrim was cancelled",
-    "the batch was cancelled",
-    "the comparison was cancelled",
-)
-"""Why games are void that a team called off."""
 COUNTED_GAMES: Final = (
     "(c.games - c.void_games + (select count(*) from matches m where c.void_games > 0"  # noqa: S608
-    " and m.scrim_id = c.id and m.state = 'void' and m.attempt > 0 and m.void_reason in ("
-    + ", ".join(f"'{reason}'" for reason in CANCELLED)
-    + ")))"
+    " and m.scrim_id = c.id and m.state = 'void' and m.attempt > 0"
+    f" and m.void_cause = '{VoidCause.CALLED_OFF}'))"
 )
 """Games of a scrim ``c`` that count for limits, in SQL: all but void ones. A game that the team
 called off after it began counts, because the team could watch it."""

@@ -19,6 +19,7 @@ from psycopg.rows import class_row
 from ladder import ids
 from ladder.database.db import Connection, atomic_function
 from ladder.entries import agents
+from ladder.enums import VoidCause
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import (
     AgentId,
@@ -224,7 +225,8 @@ def cancel_batch(conn: Connection, batch_id: ScrimBatchId) -> Batch:
         " where c.batch_id = %s and m.state in ('queued', 'running') order by m.id",
         (batch_id,),
     ).fetchall()
-    matches.void_matches(conn, [MatchId(row[0]) for row in rows], "the batch was cancelled")
+    playing = [MatchId(row[0]) for row in rows]
+    matches.void_matches(conn, playing, VoidCause.CALLED_OFF, "the batch was cancelled")
     conn.execute(
         "update scrims set state = 'cancelled' where id = any (%s) and void_games > 0",
         (sorted({row[1] for row in rows}),),

@@ -12,7 +12,7 @@ from psycopg.types.json import Jsonb
 from ladder import ids
 from ladder.confidence_intervals import wilson_interval
 from ladder.database.db import Connection, atomic_function
-from ladder.enums import LogAudience, ScrimAudience, Visibility
+from ladder.enums import LogAudience, ScrimAudience, Visibility, VoidCause
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import AgentId, MatchId, ScrimBatchId, ScrimId, SubmissionId, TeamId, UserId
 from ladder.leagues import leagues
@@ -260,9 +260,8 @@ def cancel_scrim(conn: Connection, scrim_id: ScrimId) -> Scrim:
         "select id from matches where scrim_id = %s and state in ('queued', 'running') order by id",
         (scrim_id,),
     )
-    voided = matches.void_matches(
-        conn, [MatchId(row[0]) for row in rows], "the scrim was cancelled"
-    )
+    playing = [MatchId(row[0]) for row in rows]
+    voided = matches.void_matches(conn, playing, VoidCause.CALLED_OFF, "the scrim was cancelled")
     if voided:
         conn.execute("update scrims set state = 'cancelled' where id = %s", (scrim.id,))
     return get_scrim(conn, scrim_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ladder.database.db import Connection, atomic_function
+from ladder.enums import VoidCause
 from ladder.errors import Conflict
 from ladder.ids import MatchId, TournamentId, UserId
 from ladder.matches import matches
@@ -51,7 +52,7 @@ def start(conn: Connection, found: Tournament, by: UserId | None) -> None:
 
 def cancel(conn: Connection, found: Tournament, by: UserId | None, reason: str) -> None:
     """Cancels it. The caller has locked the row and checked the state."""
-    _void_open_games(conn, found.id, "the tournament was cancelled")
+    _void_open_games(conn, found.id, VoidCause.CALLED_OFF, "the tournament was cancelled")
     tournaments.set_state(conn, found.id, TournamentState.CANCELLED)
     conn.execute(
         "update tournaments set end_reason = %s, problem = null where id = %s",
@@ -62,7 +63,7 @@ def cancel(conn: Connection, found: Tournament, by: UserId | None, reason: str) 
 
 def finish(conn: Connection, found: Tournament, course: Course) -> None:
     """Ends it with its champion. The caller has locked the row."""
-    _void_open_games(conn, found.id, "the tournament is over")
+    _void_open_games(conn, found.id, VoidCause.NOT_NEEDED, "the tournament is over")
     tournaments.set_state(conn, found.id, TournamentState.FINISHED)
     conn.execute(
         "update tournament_rounds set finished_at = now() where tournament_id = %s"
@@ -77,10 +78,12 @@ def finish(conn: Connection, found: Tournament, course: Course) -> None:
     tournaments.record_act(conn, found.id, "finish", details={"ranking": list(course.ranking)})
 
 
-def _void_open_games(conn: Connection, tournament_id: TournamentId, reason: str) -> None:
+def _void_open_games(
+    conn: Connection, tournament_id: TournamentId, cause: VoidCause, reason: str
+) -> None:
     rows = conn.execute(
         "update tournament_games set outcome = 'void' where tournament_id = %s"
         " and outcome is null returning match_id",
         (tournament_id,),
     ).fetchall()
-    matches.void_matches(conn, [MatchId(row[0]) for row in rows], reason)
+    matches.void_matches(conn, [MatchId(row[0]) for row in rows], cause, reason)

@@ -16,7 +16,7 @@ import msgspec
 from psycopg.rows import dict_row
 
 from ladder.database.db import Connection
-from ladder.enums import Embargo, MatchKind
+from ladder.enums import Embargo, MatchKind, VoidCause
 from ladder.ids import MatchId, TeamId, TournamentId
 from ladder.leagues import leagues
 from ladder.leagues.records import league_resource
@@ -29,7 +29,7 @@ from ladder.tournaments.records import Entrant, GameOutcome, Tournament, Tournam
 
 GAMES: Final = (
     "select g.match_id, g.pairing, g.game, g.entrants, g.embargo, g.outcome, g.is_rejudgement,"
-    " m.state, m.void_reason, m.finished_at,"
+    " m.state, m.void_cause, m.void_reason, m.finished_at,"
     " array_agg(t.placement order by t.seat) as places, array_agg(t.reward order by t.seat)"
     " as rewards, array_agg(t.team_id order by t.seat) as team_ids"
     " from tournament_games g join matches m on m.id = g.match_id"
@@ -194,6 +194,7 @@ def _game(row: dict[str, Any]) -> TournamentGame:
         outcome=None if row["outcome"] is None else GameOutcome(row["outcome"]),
         is_rejudgement=row["is_rejudgement"],
         state=row["state"],
+        void_cause=None if row["void_cause"] is None else VoidCause(row["void_cause"]),
         void_reason=row["void_reason"],
         places=tuple(row["places"]) if is_finished else (),
         rewards=tuple(reward or 0.0 for reward in row["rewards"]) if is_finished else (),

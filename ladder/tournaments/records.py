@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from ladder.enums import Embargo
+from ladder.enums import Embargo, VoidCause
 from ladder.ids import (
     AgentId,
     EntryId,
@@ -168,6 +168,7 @@ class TournamentGame:
     is_rejudgement: bool
     state: str
     """State of the match."""
+    void_cause: VoidCause | None
     void_reason: str | None
     places: tuple[int, ...]
     """By seat; empty without a result."""

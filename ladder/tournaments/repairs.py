@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ladder.database.db import Connection, atomic_function
-from ladder.enums import MatchKind, MatchState
+from ladder.enums import MatchKind, MatchState, VoidCause
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import MatchId, TournamentId, UserId
 from ladder.leagues import seasons
@@ -146,7 +146,7 @@ def drop_repair(
     """
     found, repair = _lock_repair(conn, tournament_id, pairing)
     news = [new.match_id for _, new in repair.games]
-    matches.void_matches(conn, news, "the rejudgement was dropped")
+    matches.void_matches(conn, news, VoidCause.CALLED_OFF, "the rejudgement was dropped")
     conn.execute("update tournament_games set outcome = 'stale' where match_id = any (%s)", (news,))
     tournaments.record_act(conn, found.id, "drop rejudgement", by=by, details={"pairing": pairing})
 

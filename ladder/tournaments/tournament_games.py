@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from ladder.database.db import Connection
-from ladder.enums import MatchKind
+from ladder.enums import MatchKind, VoidCause
 from ladder.errors import LadderError
 from ladder.ids import MatchId, TournamentId
 from ladder.leagues import seasons
@@ -26,8 +26,6 @@ from ladder.tournaments.records import Entrant, GameOutcome, Tournament, Tournam
 MOST_TRIES: Final = 10
 """Matches of one game that may end without a result. Then a host decides."""
 AWAY_AGAIN: Final = timedelta(seconds=10)
-AWAY: Final = "a remote agent was away"
-OVER: Final = "its pairing is over"
 SEED_BYTES: Final = 16
 TurnOf = Callable[[str], int]
 """The next turn in the play queue for this tournament."""
@@ -92,7 +90,7 @@ def drop_superfluous_games(work: Work, course: Course) -> None:
             stale.append(one.match_id)
             running.append(one.match_id)
     if running:
-        matches.void_matches(work.conn, running, OVER)
+        matches.void_matches(work.conn, running, VoidCause.NOT_NEEDED, "its pairing is over")
     if stale:
         work.conn.execute(
             "update tournament_games set outcome = 'stale' where match_id = any (%s)", (stale,)
@@ -147,7 +145,7 @@ def _may_play_again(
 
 def _was_away(one: TournamentGame) -> bool:
     """Whether it was not played because a remote agent was away."""
-    return one.outcome is GameOutcome.VOID and (one.void_reason or "").startswith(AWAY)
+    return one.outcome is GameOutcome.VOID and one.void_cause is VoidCause.AGENT_UNREACHABLE
 
 
 def _is_after(one: TournamentGame, moment: datetime | None) -> bool:

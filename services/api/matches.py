@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from games import GAMES, kaggle_formats
 from games import episode as episodes
 from ladder.entries import agent_lookup, agents
-from ladder.enums import MatchKind, MatchState
+from ladder.enums import MatchKind, MatchState, VoidCause
 from ladder.errors import NotFound
 from ladder.ids import MatchId
 from ladder.matches import head_to_head, history, match_search
@@ -83,7 +83,8 @@ class MatchOut(BaseModel):
     attempt: int
     created_at: datetime
     finished_at: datetime | None
-    void_reason: str | None
+    void_cause: VoidCause | None
+    void_reason: str | None = Field(description="the cause in words")
     accepted_no: int | None
     seed: str | None = Field(
         default=None, description="hex; hidden until the match and its tournament are over"
@@ -167,6 +168,7 @@ def match_out(who: Viewer, match: Match, *, replay: bool, ending: str | None = N
         attempt=match.attempt,
         created_at=match.created_at,
         finished_at=match.finished_at,
+        void_cause=match.void_cause,
         void_reason=permissions.void_reason(who, match),
         accepted_no=match.accepted_no,
         seed=None if match.shown_seed is None else match.shown_seed.hex(),

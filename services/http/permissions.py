@@ -12,6 +12,7 @@ from ladder.database.db import Connection
 from ladder.entries import agents, entries, team_merges
 from ladder.entries.records import Agent, Entry, EntryState, Submission
 from ladder.entries.team_merges import MergeRequest
+from ladder.enums import VoidCause
 from ladder.errors import NotFound
 from ladder.ids import (
     AgentId,
@@ -261,9 +262,13 @@ def visible_match(conn: Connection, who: Viewer, key: str) -> Match:
 def void_reason(who: Viewer, found: Match) -> str | None:
     """Why a match is void. Only hosts of the league see messages of machines."""
     role = who.roles.get(found.league_id)
-    if found.void_reason is None or who.is_admin or has_scope(role, RoleScope.MANAGE):
+    if (
+        found.void_cause is not VoidCause.ATTEMPTS_USED_UP
+        or who.is_admin
+        or has_scope(role, RoleScope.MANAGE)
+    ):
         return found.void_reason
-    return found.void_reason.partition("; ")[0]
+    return f"{found.attempt} attempts used up"
 
 
 def visible_match_filter(conn: Connection, who: Viewer) -> Callable[[Match], bool]:

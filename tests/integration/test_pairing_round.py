@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ladder.database.db import Connection
+from ladder.enums import VoidCause
 from ladder.errors import Conflict, Invalid
 from ladder.ids import EntryId, MatchId
 from ladder.leagues import leagues, seasons
@@ -85,7 +86,12 @@ def test_a_void_round_is_repeated_at_most_twice(conn: Connection) -> None:
         match_id = one(conn, queued)
         assert isinstance(match_id, str)
         seeds.append(history.get_match(conn, MatchId(match_id)).seed)
-        assert matches.void_matches(conn, [MatchId(match_id)], "the node burned") == 1
+        assert (
+            matches.void_matches(
+                conn, [MatchId(match_id)], VoidCause.ATTEMPTS_USED_UP, "the node burned"
+            )
+            == 1
+        )
     assert seeds[0] == seeds[1] == seeds[2] != seeds[3]
     assert one(conn, f"select round from entries where id = '{entry}'") == 2
     pairing_round.make_rated_matches(conn, Random(1))

@@ -19,7 +19,7 @@ from ladder.database.db import Connection
 from ladder.ids import MatchId
 from ladder.machines import lease_blobs, machines, reports
 from ladder.matches import history, lease
-from ladder.matches.records import EpisodeResult, FinishResult, MatchOrder
+from ladder.matches.records import AttemptFault, EpisodeResult, FinishResult, MatchOrder
 from services.scheduler import jobs
 from tests.integration.ladder.contest import Contest, digest, raise_contest
 from tests.integration.ladder.test_hostile_machines import own as own
@@ -98,7 +98,9 @@ def test_a_result_counts_after_its_check(
     assert state(conn, order.match_id) == "running"
     assert jobs.WakeMessages(lambda *_: None).send_rate_messages(conn) == {"raters_woken": 1}
     # The machine can no longer give it back, keep it or report another result.
-    assert not lease.fail_attempt(own, order.match_id, order.attempt, "pond-1", "host", "x")
+    assert not lease.fail_attempt(
+        own, order.match_id, order.attempt, "pond-1", AttemptFault("host", "x")
+    )
     assert lease.renew_leases(own, [(order.match_id, order.attempt)]) == []
     tasks.rate_seasons("test")
     found = history.get_match(conn, order.match_id)

@@ -8,10 +8,11 @@ from typing import Any
 import psycopg
 import pytest
 
+from ladder.enums import FaultCause
 from ladder.leagues import leagues, seasons
 from ladder.matches import lease
+from ladder.matches.records import AttemptFault
 from ladder.reports import season_health
-from sandbox.errors import HostTooSlow
 from services.scheduler import jobs
 from tests.integration.ladder.contest import Contest, raise_contest
 from tests.integration.six_entries import contest as contest
@@ -157,9 +158,9 @@ def test_a_host_too_slow_for_a_season_raises_an_alarm(
 ) -> None:
     conn = contest.conn
     order = contest.claim(contest.rated(*contest.entries[:4]))
-    detail = f"{HostTooSlow.__name__}: seat 0 waited 310.0 s for a core"
+    slow = AttemptFault("host", "seat 0 waited 310.0 s for a core", FaultCause.SLOW_HOST)
     assert season_health.season_alarms(conn) == []
-    lease.fail_attempt(conn, order.match_id, order.attempt, "w1", "host", detail)
+    lease.fail_attempt(conn, order.match_id, order.attempt, "w1", slow)
     (alarm,) = season_health.season_alarms(conn)
     assert alarm.cause == "slow_host"
     assert "too slow for this season: w1 (1 attempts)" in alarm.reason

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 
 from games.episode import Episode
 from ladder.database import db
-from ladder.enums import MatchKind
+from ladder.enums import MatchKind, VoidCause
 from ladder.matches import lease, matches, workers
 from ladder.matches.records import LineupSeat, MatchOrder
 from tests import live_playing
@@ -207,4 +207,6 @@ def nothing_runs_afterwards(seeded_database: tuple[str, str, Contest]) -> Iterat
     yield
     with db.connect(seeded_database[0]) as conn:
         rows = conn.execute("select id from matches where state = 'running'").fetchall()
-        matches.void_matches(conn, [row[0] for row in rows], "the tests are over")
+        matches.void_matches(
+            conn, [row[0] for row in rows], VoidCause.NOT_NEEDED, "the tests are over"
+        )

@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 
 from ladder.database import db
 from ladder.entries import agents
+from ladder.enums import VoidCause
 from ladder.matches import matches
 from ladder.people import tokens
 from tests.web.conftest import Site, Tab, press
@@ -52,7 +53,7 @@ def keep_focus_while_the_matrix_changes(site: Site, page: Page) -> None:
     scrim_id = str(last.get_attribute("href")).rpartition("/")[2]
     with db.connect(site.database_url) as conn:
         row = conn.execute("select min(id) from matches where scrim_id = %s", (scrim_id,))
-        matches.void_matches(conn, [row.fetchall()[0][0]], "for the test")
+        matches.void_matches(conn, [row.fetchall()[0][0]], VoidCause.NOT_NEEDED, "for the test")
     page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
     expect(page.locator(".facts div", has_text="Void").locator("dd")).to_have_text("1")
     expect(last).to_be_focused()

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from ladder.database.db import connect
-from ladder.enums import LeagueRole, MatchKind
+from ladder.enums import LeagueRole, MatchKind, VoidCause
 from ladder.leagues import invitations, joining, leagues, staff
 from ladder.matches import lease, live_matches, matches, workers
 from ladder.matches.records import LineupSeat
@@ -123,7 +123,9 @@ def test_a_list_without_running_matches_says_what_waits(site: Site) -> None:
         busy = site.get(path, token)
         assert "The machines are busy. 1 match waits for a free one." in busy.text
         assert busy.headers["etag"] != idle.headers["etag"]
-        matches.void_matches(conn, [upload.validation_match_id], "the test is over")
+        matches.void_matches(
+            conn, [upload.validation_match_id], VoidCause.NOT_NEEDED, "the test is over"
+        )
         conn.execute("update workers set live_until = now() where id = 'one-slot'")
         for worker, until in lived:
             conn.execute("update workers set live_until = %s where id = %s", (until, worker))

@@ -6,6 +6,9 @@ from typing import Final
 
 from ladder.privacy.rules.rule import AGENTS, OWN_SEATS, Rule
 
+ATTEMPTS_USED_UP: Final = "x.attempt || ' attempts used up'"
+"""SQL: the reason of such a void match without the message of a machine."""
+
 RULES: Final = (
     Rule(
         "tournaments",
@@ -73,19 +76,21 @@ RULES: Final = (
         f" where {OWN_SEATS})",
         exported="",
         erased={"detail": "''"},
-        impersonal="match_id worker machine_id node image_digest rules_digest ended fault",
+        impersonal="match_id worker machine_id node image_digest rules_digest ended"
+        " fault fault_cause",
         is_large=True,
     ),
     Rule(
         "matches",
         "Matches of your agents",
         "as long as the league",
-        mine=f"x.void_reason like '%%; %%' and x.id in (select match_id from seats"  # noqa: S608
-        f" where {OWN_SEATS})",
+        mine="x.void_cause = 'attempts_used_up'"  # noqa: S608
+        f" and x.void_reason <> {ATTEMPTS_USED_UP}"
+        f" and x.id in (select match_id from seats where {OWN_SEATS})",
         exported="",
-        erased={"void_reason": "split_part(x.void_reason, '; ', 1)"},
+        erased={"void_reason": ATTEMPTS_USED_UP},
         impersonal="id kind season_id scrim_id rejudges state queue profiles speed_class"
-        " refused_worker worker machine_id node woken_on",
+        " refused_worker worker machine_id node woken_on void_cause",
         secret=("seed",),
         is_large=True,
     ),

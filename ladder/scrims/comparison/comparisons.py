@@ -14,6 +14,7 @@ from psycopg.types.json import Jsonb
 
 from ladder import ids
 from ladder.database.db import Connection, atomic_function
+from ladder.enums import VoidCause
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import ComparisonId, LeagueId, MatchId, SeasonId, SubmissionId, TeamId, UserId
 from ladder.leagues.records import Season
@@ -195,11 +196,11 @@ def cancel_comparison(conn: Connection, comparison_id: ComparisonId) -> Comparis
         (comparison_id,),
     )
     if ended.rowcount:
-        void_unfinished(conn, comparison_id, CANCELLED)
+        void_unfinished(conn, comparison_id, VoidCause.CALLED_OFF)
     return get_comparison(conn, comparison_id)
 
 
-def void_unfinished(conn: Connection, comparison_id: ComparisonId, reason: str) -> None:
+def void_unfinished(conn: Connection, comparison_id: ComparisonId, cause: VoidCause) -> None:
     """Voids the comparison's matches that are queued or running."""
     rows = conn.execute(
         "select m.id from matches m join scrims c on c.id = m.scrim_id"
@@ -207,7 +208,8 @@ def void_unfinished(conn: Connection, comparison_id: ComparisonId, reason: str) 
         " order by m.id",
         (comparison_id,),
     )
-    matches.void_matches(conn, [MatchId(row[0]) for row in rows], reason)
+    reason = CANCELLED if cause is VoidCause.CALLED_OFF else DECIDED
+    matches.void_matches(conn, [MatchId(row[0]) for row in rows], cause, reason)
 
 
 def possible_opponents(

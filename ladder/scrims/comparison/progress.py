@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from ladder.database.db import Connection
+from ladder.enums import VoidCause
 from ladder.errors import Conflict, NotFound
 from ladder.ids import ComparisonId, MatchId
 from ladder.leagues import seasons
@@ -129,7 +130,7 @@ def _finish(conn: Connection, comparison: Comparison, verdict: Verdict, ended_by
         " waits_until = null, finished_at = clock_timestamp() where id = %s",
         (verdict.value, ended_by, comparison.id),
     )
-    comparisons.void_unfinished(conn, comparison.id, comparisons.DECIDED)
+    comparisons.void_unfinished(conn, comparison.id, VoidCause.NOT_NEEDED)
     about = EventSubject(
         season_id=comparison.season_id,
         team_id=comparison.team_id,
@@ -143,7 +144,8 @@ def _replay_pairs(conn: Connection, comparison: Comparison, void: Sequence[Issue
     """Plays pairs with a void match again, with the same seed, seat and opponents."""
     for pair in void:
         games = sorted([pair.old_match_id, pair.new_match_id])
-        matches.void_matches(conn, games, "the other game of its pair is void")
+        reason = "the other game of its pair is void"
+        matches.void_matches(conn, games, VoidCause.NOT_NEEDED, reason)
         made = _try_to_queue(conn, comparison, pair.number)
         if made is None:
             return

@@ -14,8 +14,10 @@ import pytest
 import redis
 
 from games.episode import Episode
+from ladder.enums import VoidCause
 from ladder.ids import MatchId
 from ladder.matches import lease, live_stream, matches
+from ladder.matches.records import AttemptFault
 from services.cli.submissions import queue_text
 from services.http import live_limits, live_matches, live_streams
 from services.http.problems import ProblemError
@@ -263,7 +265,9 @@ def test_a_match_that_is_played_again_ends_the_stream_of_the_old_attempt(
         watching.until(lambda frames: frames >= 1)
         playing.publisher.stop(is_over=False)
         with world.connect() as conn:
-            lease.fail_attempt(conn, match_id, playing.order.attempt, WORKER, "host", "it broke")
+            lease.fail_attempt(
+                conn, match_id, playing.order.attempt, WORKER, AttemptFault("host", "it broke")
+            )
         assert watching.until() == "queued"
 
 
@@ -272,7 +276,7 @@ def test_a_page_lists_the_running_matches_that_its_visitor_may_watch(
 ) -> None:
     with world.connect() as conn:  # pages list only some
         running = conn.execute("select id from matches where state = 'running'").fetchall()
-        matches.void_matches(conn, [row[0] for row in running], "over")
+        matches.void_matches(conn, [row[0] for row in running], VoidCause.NOT_NEEDED, "over")
     hidden = worlds.begin_rated(world, "public")
     accepts = {"Accept": "text/html"}
     address = f"/matches/{hidden}"
@@ -369,4 +373,4 @@ def test_a_team_sees_that_slow_moves_use_up_the_bank(world: World, redis_url: st
 def _call_off(world: World, match_id: MatchId) -> None:
     """Ends a validation, so that it takes no slot from those of other tests."""
     with world.connect() as conn:
-        matches.void_matches(conn, [match_id], "the test is over")
+        matches.void_matches(conn, [match_id], VoidCause.NOT_NEEDED, "the test is over")

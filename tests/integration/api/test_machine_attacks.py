@@ -17,6 +17,7 @@ from ladder.errors import LadderError
 from ladder.ids import MatchId
 from ladder.machines import lease_blobs
 from ladder.matches import lease, workers
+from ladder.matches.records import AttemptFault
 from services.api_client import ApiError
 from tests.integration.api.machine_site import CONTENT, Machine, Site, rated
 from tests.integration.api.machine_site import contest as contest
@@ -96,7 +97,7 @@ def test_credentials_of_a_machine_allow_nothing_beyond_its_lease(
         "makes a table": sql("create table mine ()"),
         "makes a role": sql("create role other"),
         "takes the owner's role": sql("set role postgres"),
-        "voids a match": sql(f"select lease_void(array['{match}'], 'a lie')"),
+        "voids a match": sql(f"select lease_void(array['{match}'], 'not_needed', 'a lie')"),
         "queues a match again": sql("select lease_reap(100)"),
         "reads a server's file": sql("select pg_read_file('/etc/passwd')"),
         "registers for a worker of the site": lambda: workers.register_worker(own, hello("w1")),
@@ -111,7 +112,9 @@ def test_credentials_of_a_machine_allow_nothing_beyond_its_lease(
         "claims for another": lambda: lease.claim_match(own, match, "w1"),
         "renews for another": lambda: lease.renew_leases(own, [(match, attempt)]),
         "finishes for another": lambda: finish(match, attempt, "w1"),
-        "fails for another": lambda: lease.fail_attempt(own, match, attempt, "w1", "host", "x"),
+        "fails for another": lambda: lease.fail_attempt(
+            own, match, attempt, "w1", AttemptFault("host", "x")
+        ),
         "calls agents of another unreachable": lambda: remote_agents.void_for_unreachable_agents(
             own, match, attempt, "w1", {0: "x"}
         ),

@@ -17,6 +17,7 @@ from ladder.database.blobs import BlobsUnavailable
 from ladder.errors import Conflict, LadderError, NotFound
 from ladder.machines import lease_blobs
 from ladder.matches import history, lease
+from ladder.matches.records import AttemptFault
 from services.api_client import ApiError, Client
 from services.http.machines import require_redis_password
 from services.scheduler import jobs
@@ -70,7 +71,7 @@ def test_a_machine_reads_and_stores_the_blobs_of_its_lease(
 
     order = machine.order
     assert lease.fail_attempt(
-        machine.conn, order.match_id, order.attempt, "pond-1", "worker", "it stops"
+        machine.conn, order.match_id, order.attempt, "pond-1", AttemptFault("worker", "it stops")
     )
     with pytest.raises(NotFound):
         blobs.open(order.digests[0])

@@ -9,7 +9,7 @@ import pytest
 
 from games.episode import from_bytes
 from ladder.entries import entries
-from ladder.enums import MatchKind
+from ladder.enums import MatchKind, VoidCause
 from ladder.ids import SeasonId
 from ladder.leagues import seasons
 from ladder.matches import history, matches
@@ -161,7 +161,9 @@ def test_only_hosts_see_the_machine_error_of_a_void_match(fresh_world: World) ->
         found = entries.get_entry(conn, fresh_world.entries["public.member"])  # type: ignore[arg-type]
         seat = LineupSeat(found.id, found.submission_id, found.agent_id, found.team_id)
         made = matches.create_match(conn, season=season, kind=MatchKind.RATED, lineup=[seat] * 2)
-        matches.void_matches(conn, [made], "3 attempts used up; the last: OSError: /srv/node-7/box")
+        detail = "3 attempts used up; the last: OSError: /srv/node-7/box"
+        conn.execute("update matches set attempt = 3 where id = %s", (made,))
+        matches.void_matches(conn, [made], VoidCause.ATTEMPTS_USED_UP, detail)
     for person in ("stranger", "rival", "member"):
         assert fresh_world.client(person).match(made)["void_reason"] == "3 attempts used up"
         page = fresh_world.http.get(f"/matches/{made}").text
@@ -169,6 +171,18 @@ def test_only_hosts_see_the_machine_error_of_a_void_match(fresh_world: World) ->
         assert "node-7" not in page
     for person in ("host", "admin"):
         assert "node-7" in fresh_world.client(person).match(made)["void_reason"]
+
+
+def test_everybody_reads_the_whole_reason_of_another_void_match(fresh_world: World) -> None:
+    with fresh_world.connect() as conn:
+        season = seasons.get_season(conn, SeasonId(fresh_world.seasons["public"]))
+        found = entries.get_entry(conn, fresh_world.entries["public.member"])  # type: ignore[arg-type]
+        seat = LineupSeat(found.id, found.submission_id, found.agent_id, found.team_id)
+        made = matches.create_match(conn, season=season, kind=MatchKind.RATED, lineup=[seat] * 2)
+        reason = "the cup was cancelled; it begins again on Monday"
+        matches.void_matches(conn, [made], VoidCause.CALLED_OFF, reason)
+    shown = fresh_world.client("stranger").match(made)
+    assert (shown["void_cause"], shown["void_reason"]) == ("called_off", reason)
 
 
 def test_hidden_and_missing_episodes_get_the_same_answer(world: World) -> None:

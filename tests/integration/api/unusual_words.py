@@ -18,7 +18,7 @@ from ladder.enums import MatchKind
 from ladder.ids import EntryId, SeasonId, UserId, new_id
 from ladder.leagues import seasons
 from ladder.matches import history, lease, matches
-from ladder.matches.records import LineupSeat
+from ladder.matches.records import AttemptFault, LineupSeat
 from ladder.people import (
     device_logins,
     expected_people,
@@ -207,7 +207,9 @@ def play(world: World, me: Client) -> tuple[EntryId, str]:
         order = lease.claim_match(conn, match_id, WORKER)
         assert order is not None
         conn.commit()
-        lease.fail_attempt(conn, match_id, order.attempt, WORKER, "game", f"move {WORD}")
+        lease.fail_attempt(
+            conn, match_id, order.attempt, WORKER, AttemptFault("game", f"move {WORD}")
+        )
         conn.commit()
         conn.execute("update matches set refused_until = null where id = %s", (match_id,))
         conn.commit()

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ladder.entries import agents
+from ladder.enums import VoidCause
 from ladder.ids import AgentId, MatchId, TournamentId
+from ladder.matches import matches
 from ladder.people.records import Viewer
 from ladder.tournaments import advance, course_acts, courses, entrants, locking, tournaments
 from ladder.tournaments.formats import Course
@@ -111,4 +113,6 @@ def raise_cup(contest: Contest, plan: dict[str, Any] | None = None, **terms: Any
 
 def void(cup: Cup, match_id: MatchId) -> None:
     """Ends a match by a host's fault."""
-    cup.contest.conn.execute("select lease_void(array[%s], 'the machine burnt')", (match_id,))
+    matches.void_matches(
+        cup.contest.conn, [match_id], VoidCause.ATTEMPTS_USED_UP, "the machine burnt"
+    )

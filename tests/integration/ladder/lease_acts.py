@@ -12,13 +12,13 @@ import pytest
 
 from ladder.database.db import Connection
 from ladder.entries import remote_agents
-from ladder.enums import MatchKind
+from ladder.enums import MatchKind, VoidCause
 from ladder.errors import Conflict
 from ladder.ids import EntryId, MatchId
 from ladder.leagues.records import Season
 from ladder.matches import lease, matches, wake_up_messages
 from ladder.matches import workers as matches_workers
-from ladder.matches.records import EpisodeResult, FinishResult, LineupSeat
+from ladder.matches.records import AttemptFault, EpisodeResult, FinishResult, LineupSeat
 from tests.integration.ladder.contest import digest, results
 from tests.integration.ladder.lease_model import FORGIVEN_AFTER, Row, World
 from tests.integration.ladder.lease_stage import Stage
@@ -144,7 +144,9 @@ class LeaseActs:
         match_id = self.pick(nth)
         assert match_id is not None
         is_over = world.rows[match_id].state in ("finished", "void")
-        assert matches.void_matches(self.quick, [match_id], "by hand") == (not is_over)
+        assert matches.void_matches(self.quick, [match_id], VoidCause.NOT_NEEDED, "by hand") == (
+            not is_over
+        )
         if not is_over:
             world.drop(match_id, "void", void=True)
 
@@ -268,7 +270,9 @@ class LeaseActs:
     ) -> None:
         row = world.rows[match_id]
         who = worker or row.worker or "w1"
-        took = lease.fail_attempt(conn, match_id, row.attempt - lag, who, "host", "it was us")
+        took = lease.fail_attempt(
+            conn, match_id, row.attempt - lag, who, AttemptFault("host", "it was us")
+        )
         holds = row.state == "running" and lag == 0 and who == row.worker
         assert took == holds
         if holds:

@@ -11,6 +11,7 @@ from ladder.database import db
 from ladder.database.db import Connection
 from ladder.entries import agents, entries, remote_agents
 from ladder.entries.records import EntryState
+from ladder.enums import VoidCause
 from ladder.ids import AgentId, EntryId, MatchId
 from ladder.matches import lease, matches, workers
 from ladder.matches.records import FinishResult
@@ -31,7 +32,7 @@ def conn(postgres_url: str, migrated_template: str) -> Iterator[Connection]:
 def contest(conn: Connection) -> Contest:
     # Claims choose among all matches, so what other tests left must not wait or play.
     old = conn.execute("select id from matches where state in ('queued', 'running')").fetchall()
-    matches.void_matches(conn, [row[0] for row in old], "the test is over")
+    matches.void_matches(conn, [row[0] for row in old], VoidCause.NOT_NEEDED, "the test is over")
     made = raise_contest(conn, seats=2, remote_agents=True)
     workers.register_worker(conn, hello("w1", profiles=("numpy", "remote")))
     return made

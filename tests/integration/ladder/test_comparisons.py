@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from ladder.entries import agents, entries
+from ladder.enums import VoidCause
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import SubmissionId, TeamId, UserId
 from ladder.matches import history, matches
@@ -149,13 +150,17 @@ def test_pair_with_a_void_match_is_played_again(lab: Lab) -> None:
     lab.step(comparison)
     for replay in range(MOST_REPLAYS):
         old, new = lab.games(comparison)
-        matches.void_matches(lab.contest.conn, [old.id], "the machine failed")
+        matches.void_matches(
+            lab.contest.conn, [old.id], VoidCause.ATTEMPTS_USED_UP, "the machine failed"
+        )
         assert lab.step(comparison) is None
         again, _ = lab.games(comparison)
         assert (again.seed, again.id > new.id) == (old.seed, True)
         found = comparisons.get_comparison(lab.contest.conn, comparison.id)
         assert found.replayed_pairs == replay + 1
-    matches.void_matches(lab.contest.conn, [again.id], "the machine failed")
+    matches.void_matches(
+        lab.contest.conn, [again.id], VoidCause.ATTEMPTS_USED_UP, "the machine failed"
+    )
     assert lab.step(comparison) is Verdict.CANNOT_TELL
     found = comparisons.get_comparison(lab.contest.conn, comparison.id)
     assert (found.state, found.ended_by) == ("finished", "host_faults")

@@ -11,12 +11,12 @@ from ladder.database import db
 from ladder.database.db import Connection
 from ladder.entries import candidates, daily_uploads, declared_entry, entries, validations
 from ladder.entries.records import EntryState, Newcomers
-from ladder.enums import LeagueRole, MatchState
+from ladder.enums import FaultCause, LeagueRole, MatchState, VoidCause
 from ladder.errors import Conflict, LadderError
 from ladder.ids import EntryId, MatchId
 from ladder.leagues import seasons
 from ladder.matches import history, lease, matches, wake_up_messages, workers
-from ladder.matches.records import FinishResult
+from ladder.matches.records import AttemptFault, FinishResult
 from ladder.people import users
 from ladder.people.records import STRANGER, Viewer
 from tests.integration.ladder.contest import Contest, hello, raise_contest
@@ -126,7 +126,9 @@ def test_a_void_validation_is_repeated(contest: Contest) -> None:
         match_id = _validation(contest, entry_id)
         seen.add(match_id)
         assert entries.expire_pending(contest.conn) == []
-        matches.void_matches(contest.conn, [match_id], "the node burned")
+        matches.void_matches(
+            contest.conn, [match_id], VoidCause.ATTEMPTS_USED_UP, "the node burned"
+        )
         assert entries.expire_pending(contest.conn) == [entry_id]
     assert len(seen) == entries.VALIDATIONS
     entry = entries.get_entry(contest.conn, entry_id)
@@ -318,8 +320,9 @@ def test_owner_sees_why_a_validation_is_tried_again(contest: Contest) -> None:
     entry = contest.pending()
     match_id = _validation(contest, entry)
     order = contest.claim(match_id)
-    late = "BoxLate: no box of torch was ready in time; 2 are being started at /secret"
-    assert lease.fail_attempt(contest.conn, match_id, order.attempt, "w1", "host", late)
+    detail = "no box of torch was ready in time; 2 are being started at /secret"
+    late = AttemptFault("host", detail, FaultCause.NO_BOX)
+    assert lease.fail_attempt(contest.conn, match_id, order.attempt, "w1", late)
     place = validations.queue_place_of(contest.conn, entry)
     assert place is not None
     assert place.reason is not None

@@ -17,7 +17,7 @@ from ladder.errors import LadderError
 from ladder.machines import lease_blobs, machines, sessions
 from ladder.machines.machines import Machine
 from ladder.matches import lease, workers
-from ladder.matches.records import EpisodeResult, MatchOrder
+from ladder.matches.records import AttemptFault, EpisodeResult, MatchOrder
 from ladder.people.records import Viewer
 from services.scheduler.leader import LEADER_LOCK
 from tests.integration.ladder.contest import Contest, digest, hello, results
@@ -117,7 +117,7 @@ def test_the_detail_of_a_fault_has_no_control_characters(
     conn: Connection, own: Connection, order: MatchOrder
 ) -> None:
     match, detail = order.match_id, "a\x1b[2J\nb\u202ec"
-    assert lease.fail_attempt(own, match, order.attempt, "pond-1", "host", detail)
+    assert lease.fail_attempt(own, match, order.attempt, "pond-1", AttemptFault("host", detail))
     row = conn.execute("select detail from attempts where match_id = %s", (match,)).fetchone()
     assert row == ("a [2J b c",)
 
@@ -141,7 +141,7 @@ def test_a_transaction_of_a_machine_ends(
     match = order.match_id
     own.execute("set idle_in_transaction_session_timeout = 0")
     own.execute("begin")
-    assert lease.fail_attempt(own, match, order.attempt, "pond-1", "host", "x")
+    assert lease.fail_attempt(own, match, order.attempt, "pond-1", AttemptFault("host", "x"))
     locking = b"select id from entries where in_flight > 0 for update nowait"
     with pytest.raises(psycopg.errors.LockNotAvailable):
         conn.execute(locking)

@@ -9,7 +9,7 @@ from ladder.database import db
 from ladder.enums import MatchState
 from ladder.ids import MatchId
 from ladder.matches import history, lease, workers
-from ladder.matches.records import EpisodeResult, FinishResult
+from ladder.matches.records import AttemptFault, EpisodeResult, FinishResult
 from tests.integration.ladder.contest import Contest, digest, hello, results
 from tests.integration.ladder.queued_lineup import let_lapse, meanwhile
 from tests.integration.ladder.queued_lineup import lineup as lineup
@@ -108,8 +108,12 @@ def test_a_failed_match_is_repeated_until_no_attempt_is_left(
     for attempt in (1, 2, 3):
         order = contest.claim(lineup, f"w{attempt}")
         assert order.attempt == attempt
-        assert lease.fail_attempt(contest.conn, lineup, attempt, f"w{attempt}", "host", "disk full")
-        assert not lease.fail_attempt(contest.conn, lineup, attempt, f"w{attempt}", "host", "again")
+        assert lease.fail_attempt(
+            contest.conn, lineup, attempt, f"w{attempt}", AttemptFault("host", "disk full")
+        )
+        assert not lease.fail_attempt(
+            contest.conn, lineup, attempt, f"w{attempt}", AttemptFault("host", "again")
+        )
     match = history.get_match(contest.conn, lineup)
     assert match.state is MatchState.VOID
     assert match.void_reason == "3 attempts used up; the last: disk full"
@@ -170,7 +174,7 @@ def test_the_workers_role_may_only_play(
         order = lease.claim_match(worker, lineup, "w1")
         assert order is not None
         assert lease.renew_leases(worker, [(lineup, 1), (lineup, 2)]) == [(lineup, 1)]
-        assert not lease.fail_attempt(worker, lineup, 2, "w1", "host", "not mine")
+        assert not lease.fail_attempt(worker, lineup, 2, "w1", AttemptFault("host", "not mine"))
         done = lease.finish_match(
             worker,
             lineup,
@@ -187,7 +191,9 @@ def test_the_workers_role_may_only_play(
             "select * from matches",
             "select hash from tokens",
             "update entries set mu = 5000",
+            "select lease_void(array['x'], 'not_needed', 'x')",
             "select lease_void(array['x'], 'x')",
+            "select lease_requeue_or_void(array['x'], 'lapsed', null, null, 'x', null)",
             "select lease_requeue_or_void(array['x'], 'lapsed', null, 'x', true)",
             "select lease_reap(1)",
             "create table mine (a int)",

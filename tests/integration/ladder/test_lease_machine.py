@@ -15,6 +15,7 @@ from hypothesis.stateful import (
 )
 
 from ladder.database import db
+from ladder.enums import VoidCause
 from ladder.matches import matches
 from ladder.ratings import live_ratings
 from tests.integration.ladder.lease_acts import LeaseActs
@@ -74,7 +75,7 @@ class LeaseMachine(LeaseActs, RuleBasedStateMachine):
         SEEN.update({"paused": bool(self.world.paused)})
         SEEN.update({"withdrawn": any(act == "withdraw" for _, _, act in self.world.log)})
         # Otherwise the next example would wake and reap the matches of this one.
-        matches.void_matches(self.quick, list(self.world.rows), "over")
+        matches.void_matches(self.quick, list(self.world.rows), VoidCause.NOT_NEEDED, "over")
 
     # There are few rules with many acts, because Hypothesis sometimes leaves out whole rules.
 

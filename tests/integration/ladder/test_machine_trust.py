@@ -13,6 +13,7 @@ from ladder.ids import EntryId, MatchId
 from ladder.machines import machines
 from ladder.machines.machines import Machine
 from ladder.matches import history, lease, matches, wake_up_messages, workers
+from ladder.matches.records import AttemptFault
 from ladder.matches.workers import WorkerHello
 from ladder.people.records import Viewer
 from tests.integration.ladder.contest import Contest, hello
@@ -98,7 +99,7 @@ def rejudgement(contest: Contest) -> MatchId:
 def second_attempt(contest: Contest) -> MatchId:
     match = contest.rated(*agreed(contest))
     order = contest.claim(match)
-    lease.fail_attempt(contest.conn, match, order.attempt, "w1", "host", "it broke")
+    lease.fail_attempt(contest.conn, match, order.attempt, "w1", AttemptFault("host", "it broke"))
     return match
 
 

@@ -18,7 +18,7 @@ from ladder.ids import MatchId
 from ladder.machines import invitations, lease_blobs, machines
 from ladder.machines.machines import Machine
 from ladder.matches import history, lease, wake_up_messages, workers
-from ladder.matches.records import FinishResult
+from ladder.matches.records import AttemptFault, FinishResult
 from ladder.people import users
 from ladder.people.records import Viewer
 from tests.integration.ladder.contest import Contest, digest, hello
@@ -120,7 +120,9 @@ def test_a_machine_acts_for_no_other_worker(
             lambda: workers.register_worker(own, hello(worker)),
             lambda: workers.record_heartbeat(own, worker),
             lambda: lease.claim_match(own, match_id, worker),
-            lambda: lease.fail_attempt(own, match_id, order.attempt, worker, "host", "a lie"),
+            lambda: lease.fail_attempt(
+                own, match_id, order.attempt, worker, AttemptFault("host", "a lie")
+            ),
         ):
             with pytest.raises((psycopg.Error, lease.ProtocolError), match="another machine"):
                 attempt()
@@ -129,7 +131,8 @@ def test_a_machine_acts_for_no_other_worker(
             "select digest from submissions", "select * from workers",
             f"update machines set drained_at = null where id = '{joined[0].id}'",
             "create table mine ()",
-            "select lease_machine()", f"select lease_void(array['{match_id}'], 'a lie')",
+            "select lease_machine()",
+            f"select lease_void(array['{match_id}'], 'not_needed', 'a lie')",
             f"set session authorization {db.WORKER_ROLE}", "create role other",
         ):  # fmt: skip
             with pytest.raises(psycopg.Error, match=r"permission denied|must be|has no privilege"):
@@ -222,7 +225,7 @@ def test_a_machine_holds_as_many_matches_as_it_may_offer_slots(
         assert machines.list_machines(conn)[0].running == 255
         assert lease.claim_match(own, last, "w-own") is not None
         assert lease.claim_match(own, more, "w-own") is None
-        assert lease.fail_attempt(own, first, 1, "w-own", "host", "it was us")
+        assert lease.fail_attempt(own, first, 1, "w-own", AttemptFault("host", "it was us"))
         assert lease.claim_match(own, more, "w-own") is not None
 
 

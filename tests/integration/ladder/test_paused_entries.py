@@ -7,7 +7,7 @@ import pytest
 from ladder.database.db import Connection
 from ladder.entries import entries, remote_agents, validations
 from ladder.entries.records import EntryState
-from ladder.enums import MatchState
+from ladder.enums import MatchState, VoidCause
 from ladder.errors import Conflict, LimitReached, NotFound
 from ladder.ids import EntryId
 from ladder.leagues import seasons
@@ -69,7 +69,7 @@ def test_a_void_try_is_repeated(contest: Contest) -> None:
     remote_agents.retry_paused_entry(contest.conn, entry)
     match_id = entries.get_entry(contest.conn, entry).validation_match_id
     assert match_id is not None
-    matches.void_matches(contest.conn, [match_id], "our fault")
+    matches.void_matches(contest.conn, [match_id], VoidCause.ATTEMPTS_USED_UP, "our fault")
     assert remote_agents.retry_due_entries(contest.conn) == [entry]
     assert 590 < wait_seconds(contest, entry) <= 600
     earlier(contest, entry, minutes=11)

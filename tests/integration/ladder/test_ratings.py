@@ -14,7 +14,7 @@ from psycopg.types.json import Jsonb
 from ladder.database import db
 from ladder.database.db import Connection
 from ladder.entries import entries
-from ladder.enums import MatchKind
+from ladder.enums import MatchKind, VoidCause
 from ladder.ids import EntryId, MatchId, SeasonId
 from ladder.leagues import seasons
 from ladder.matches import history, matches
@@ -279,7 +279,7 @@ def test_ratings_depend_only_on_the_log(conn: Connection, seed: int) -> None:
             match_id = contest.rated(*rng.sample(field, 4))
         fate = rng.random()
         if fate < 0.15:
-            matches.void_matches(conn, [match_id], "no luck")
+            matches.void_matches(conn, [match_id], VoidCause.ATTEMPTS_USED_UP, "no luck")
         elif fate < 0.25:
             contest.claim(match_id)
         else:

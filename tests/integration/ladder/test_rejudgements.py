@@ -10,12 +10,13 @@ import pytest
 
 from ladder.database.db import Connection
 from ladder.entries import entries
+from ladder.enums import VoidCause
 from ladder.errors import Conflict, LadderError
 from ladder.ids import EntryId, MatchId
 from ladder.leagues import sealed_medals, seasons
 from ladder.leagues.medals import Medal, MedalRuleKind, MedalRules
 from ladder.matches import history, lease, matches
-from ladder.matches.records import FinishResult
+from ladder.matches.records import AttemptFault, FinishResult
 from ladder.moderation import rejudgements as again
 from ladder.moderation.rejudgement_preview import preview_rejudgement
 from ladder.moderation.result_search import Predicate
@@ -85,7 +86,7 @@ def test_a_predicate_selects_results_with_all_its_properties(
     contest.play(first, [1, 2, 3, 4], ["DONE", "DONE", "TIMEOUT", "DONE"])
     second = contest.rated(*four)
     order = contest.claim(second, "w2")
-    assert lease.fail_attempt(conn, second, order.attempt, "w2", "host", "disk full")
+    assert lease.fail_attempt(conn, second, order.attempt, "w2", AttemptFault("host", "disk full"))
     order = contest.claim(second, "w3")
     contest.finish(second, order.attempt, [1, 2, 3, 4], worker="w3")
     agents = [entries.get_entry(conn, entry).agent_id for entry in four]
@@ -185,7 +186,7 @@ def test_matches_are_rejudged_a_few_at_a_time(contest: Contest, four: list[Entry
     assert (now.waiting, now.under_way, now.done) == (3, 0, 2)
     lost, *rest = queue(contest)
     assert lost is not None
-    matches.void_matches(conn, [lost], "no worker")
+    matches.void_matches(conn, [lost], VoidCause.ATTEMPTS_USED_UP, "no worker")
     for match_id in rest:
         assert match_id is not None
         contest.play(match_id, [4, 3, 2, 1])
@@ -353,9 +354,9 @@ def test_a_rejudgement_ends_when_no_match_is_left(contest: Contest, four: list[E
     lost = judge(contest)
     assert again.end_finished_rejudgements(conn) == []
     made = [match_id for match_id in queue(contest) if match_id is not None]
-    matches.void_matches(conn, made[:1], "no worker")
+    matches.void_matches(conn, made[:1], VoidCause.ATTEMPTS_USED_UP, "no worker")
     assert again.end_finished_rejudgements(conn) == []  # one is still running
-    matches.void_matches(conn, made[1:], "no worker")
+    matches.void_matches(conn, made[1:], VoidCause.ATTEMPTS_USED_UP, "no worker")
     OfficialFitter().refit(conn, season)
     assert [(act.id, act.state) for act in again.end_finished_rejudgements(conn)] == [
         (lost.id, again.RejudgementState.VOID)
@@ -365,7 +366,7 @@ def test_a_rejudgement_ends_when_no_match_is_left(contest: Contest, four: list[E
     assert again.end_finished_rejudgements(conn) == []
     done = judge(contest)
     one, other = (match_id for match_id in queue(contest) if match_id is not None)
-    matches.void_matches(conn, [one], "no worker")
+    matches.void_matches(conn, [one], VoidCause.ATTEMPTS_USED_UP, "no worker")
     contest.play(other, [4, 3, 2, 1])
     assert [(act.id, act.state) for act in again.end_finished_rejudgements(conn)] == [
         (done.id, again.RejudgementState.DONE)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ladder.entries import agents, entries
-from ladder.enums import MatchKind, MatchState
+from ladder.enums import MatchKind, MatchState, VoidCause
 from ladder.errors import Conflict, LadderError, NotFound
 from ladder.ids import EntryId, MatchId, SubmissionId, TeamId, UserId
 from ladder.matches import history, matches, wake_up_messages, workers
@@ -140,6 +140,18 @@ def test_scrim_games_of_a_team_have_a_daily_limit(
         _request(contest, own, [own[2]] * 4, games=3)
 
 
+@pytest.mark.parametrize(
+    ("cause", "used"), [(VoidCause.CALLED_OFF, 1), (VoidCause.ATTEMPTS_USED_UP, 0)]
+)
+def test_the_cause_says_whether_a_void_game_that_began_counts(
+    contest: Contest, own: tuple[UserId, TeamId, SubmissionId], cause: VoidCause, used: int
+) -> None:
+    (game,) = _games(contest, _request(contest, own, [own[2]] * 4, games=1))
+    contest.claim(game)
+    matches.void_matches(contest.conn, [game], cause, "in other words")
+    assert game_limits.games_today(contest.conn, contest.season, own[1]).used == used
+
+
 def test_the_summary_counts_wins_with_an_interval(
     contest: Contest, own: tuple[UserId, TeamId, SubmissionId]
 ) -> None:
@@ -149,7 +161,7 @@ def test_the_summary_counts_wins_with_an_interval(
     first, second, third = reversed(history.list_matches(contest.conn, scrim_id=scrim.id))
     contest.play(first.id, [4, 1, 2, 3])  # the opponent wins
     contest.play(second.id, [1, 1, 3, 4])  # the opponent, in seat 0, shares the first place
-    matches.void_matches(contest.conn, [third.id], "no luck")
+    matches.void_matches(contest.conn, [third.id], VoidCause.ATTEMPTS_USED_UP, "no luck")
     theirs, mine = scrims.scrim_summary(contest.conn, scrim.id)
     assert (theirs.submission_id, theirs.games, theirs.wins) == (other, 2, 1.5)
     assert (theirs.win_rate, theirs.mean_placement) == (0.75, 1.0)

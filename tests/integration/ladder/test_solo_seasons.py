@@ -11,7 +11,7 @@ import pytest
 
 from ladder.database.db import Connection
 from ladder.entries import entries
-from ladder.enums import MatchState
+from ladder.enums import MatchState, VoidCause
 from ladder.ids import EntryId, MatchId
 from ladder.leagues import seasons
 from ladder.leagues.measures import Measure, MeasureKind
@@ -288,7 +288,12 @@ def test_a_crash_ranks_behind_negative_rewards(conn: Connection) -> None:
 
 
 def void(contest: Contest, match_id: MatchId) -> None:
-    assert matches.void_matches(contest.conn, [match_id], "the node burned") == 1
+    assert (
+        matches.void_matches(
+            contest.conn, [match_id], VoidCause.ATTEMPTS_USED_UP, "the node burned"
+        )
+        == 1
+    )
 
 
 def test_a_void_round_is_repeated_with_its_seed(alone: Contest) -> None:

@@ -58,6 +58,7 @@ def match(placements: list[int | None], **changes: Any) -> Match:
         woken_at=None,
         claimed_at=None,
         deadline_at=AT,
+        void_cause=None,
         void_reason=None,
         accepted_no=None,
         seed=b"",
