@@ -9,13 +9,14 @@ from __future__ import annotations
 from typing import Final
 
 from ladder.database.db import Connection, atomic_function
+from ladder.entries.records import PauseCause
 from ladder.errors import Conflict
 from ladder.ids import EntryId, UserId
 from ladder.people import audit_log, users
 from ladder.people.records import Viewer
 
-PAUSED: Final = "all people of its team are blocked; ask an administrator"
-"""Reason of an entry that is paused because of blocks."""
+REASON: Final = "all people of its team are blocked; ask an administrator"
+"""Says PauseCause.TEAM_BLOCKED to the team."""
 BLOCKED_TEAMS: Final = (
     "select t.team_id from (select distinct m.team_id from user_blocks b"
     "   join memberships m on m.user_id = b.user_id) t where (select bool_and("
@@ -27,7 +28,8 @@ TO_CHANGE: Final = (
     f"with blocked as materialized ({BLOCKED_TEAMS}), to_change as ("  # noqa: S608
     "   select e.id from blocked b join entries e on e.team_id = b.team_id"
     "   where e.state = 'active' union all select id from entries where state = 'paused'"
-    "     and reason = %(paused)s and team_id not in (select team_id from blocked))"
+    f"     and pause_cause = '{PauseCause.TEAM_BLOCKED}'"
+    "     and team_id not in (select team_id from blocked))"
 )
 """SQL: entries to pause or to resume. Reads only paused entries if nobody is blocked."""
 
@@ -82,7 +84,7 @@ def pause_and_resume_entries(conn: Connection, limit: int = 500) -> list[EntryId
         " join seasons s on s.id = e.season_id"
         " where s.state <> 'finished' and e.disqualified_at is null"
         " order by e.season_id, e.id limit %(limit)s",
-        {"paused": PAUSED, "limit": limit},
+        {"limit": limit},
     ).fetchall()
     if not rows:
         return []
@@ -97,10 +99,11 @@ def pause_and_resume_entries(conn: Connection, limit: int = 500) -> list[EntryId
     changed = conn.execute(
         f"{TO_CHANGE} update entries e set"  # noqa: S608
         "   state = case e.state when 'active' then 'paused' else 'active' end,"
+        "   pause_cause = case e.state when 'active' then %(cause)s end,"
         "   paused_at = case e.state when 'active' then now() end,"
-        "   reason = case e.state when 'active' then %(paused)s end, next_try_at = null"
+        "   reason = case e.state when 'active' then %(reason)s end, next_try_at = null"
         " from to_change c where e.id = c.id and e.id = any (%(wanted)s) returning e.id",
-        {"paused": PAUSED, "wanted": wanted},
+        {"cause": PauseCause.TEAM_BLOCKED, "reason": REASON, "wanted": wanted},
     ).fetchall()
     conn.execute("update seasons set revision = revision + 1 where id = any (%s)", (seasons,))
     return [EntryId(row[0]) for row in changed]

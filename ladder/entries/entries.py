@@ -11,7 +11,7 @@ from psycopg.rows import dict_row
 from ladder import ids
 from ladder.database.db import Connection, atomic_function
 from ladder.entries import agents, daily_uploads, deadlines, declared_entry, validations
-from ladder.entries.records import Entry, EntryState, Newcomers, Submission
+from ladder.entries.records import Entry, EntryState, Newcomers, PauseCause, Submission
 from ladder.enums import VoidCause
 from ladder.errors import Conflict, LadderError, NotFound
 from ladder.ids import AgentId, EntryId, MatchId, SeasonId, SubmissionId, TeamId, UserId
@@ -34,7 +34,8 @@ ENTRY: Final = (
     " submission_version(b.agent_id, b.number) as version, e.profile, e.state,"
     " e.reason, e.is_anchor, e.pairing_weight, e.validation_match_id, e.deadline_at, e.mu, e.sigma,"
     " e.games, e.in_flight, e.faults, e.last_match_at, e.created_at, e.activated_at,"
-    " e.disqualified_at, s.measures is null as is_rated, e.strikes, e.paused_at, e.next_try_at"
+    " e.disqualified_at, s.measures is null as is_rated, e.strikes,"
+    " e.pause_cause, e.paused_at, e.next_try_at"
     " from entries e join seasons s on s.id = e.season_id join agents a on a.id = e.agent_id"
     " join teams t on t.id = e.team_id join submissions b on b.id = e.submission_id"
 )
@@ -357,7 +358,8 @@ def _find_entry(conn: Connection, season_id: SeasonId, submission_id: Submission
 
 def _select_entries(conn: Connection, tail: str, arguments: Sequence[Any]) -> list[Entry]:
     with conn.cursor(row_factory=dict_row) as cur:
-        return [
-            Entry(**{**row, "state": EntryState(row["state"])})
-            for row in cur.execute(f"{ENTRY} {tail}", arguments)
-        ]
+        rows = cur.execute(f"{ENTRY} {tail}", arguments).fetchall()
+    for row in rows:
+        row["state"] = EntryState(row["state"])
+        row["pause_cause"] = row["pause_cause"] and PauseCause(row["pause_cause"])
+    return [Entry(**row) for row in rows]

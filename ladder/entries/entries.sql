@@ -1,3 +1,18 @@
+-- An entry that is no longer paused has no cause of a pause. The site of the version before pauses
+-- entries without a cause, with one of two reasons.
+create or replace function keep_pause_cause() returns trigger language plpgsql as $$
+begin
+    new.pause_cause := case
+        when new.state <> 'paused' then null
+        when new.reason = 'all people of its team are blocked; ask an administrator' then 'team_blocked'
+        else 'unreachable' end;
+    return new;
+end $$;
+
+create or replace trigger entries_pause_cause before update of state on entries for each row
+    when ((new.state = 'paused') <> (new.pause_cause is not null))
+    execute function keep_pause_cause();
+
 -- Strikes of remote entries. The third strike pauses an entry; it keeps its rank and is not paired.
 
 -- Returns the wait of a paused entry before its next validation match, after p_tries tries.
@@ -31,7 +46,8 @@ begin
         return;
     end if;
     update entries
-       set state = 'paused', paused_at = v_now, tries = 0, next_try_at = v_now + remote_retry_delay(0),
+       set state = 'paused', pause_cause = 'unreachable', paused_at = v_now, tries = 0,
+           next_try_at = v_now + remote_retry_delay(0),
            reason = 'three strikes; the last: ' || left(p_reason, 1000)
      where id = p_entry;
     insert into pauses (entry_id, paused_at, reason, validation_match_id)
@@ -75,6 +91,7 @@ $$;
 
 -- Postgres lets everybody execute a new function, so that right is revoked. Workers call none of these.
 revoke execute on function
+    keep_pause_cause(),
     remote_retry_delay(integer),
     remote_rest_period(),
     remote_strike(text, text),

@@ -17,11 +17,29 @@ class EntryState(StrEnum):
     ACTIVE = "active"
     """Plays rated matches."""
     PAUSED = "paused"
-    """Its remote agent was unreachable; the entry keeps its rank, is not paired and is retried."""
+    """Keeps its rank and is not paired; the PauseCause says why and what ends it."""
     REJECTED = "rejected"
     """Failed validation; the reason says why."""
     RETIRED = "retired"
     """Keeps its history and plays no more matches."""
+
+
+class PauseCause(StrEnum):
+    """Why an entry is paused, and so what begins and ends its pause.
+
+    Whatever the cause, a paused entry is retired if its team withdraws it or is dissolved, if its
+    owner's account is deleted, and if a host disqualifies it. In a finished season it stays paused.
+    """
+
+    UNREACHABLE = "unreachable"
+    """Active to paused: by the third strike of a remote agent. It is tried at growing intervals and
+    when its owner asks (``next_try_at``; during a try ``deadline_at``). Paused to active: a try
+    passes. Paused to retired: no try passed for seven days. A block of its people changes nothing
+    until it is active again. A reinstatement brings it back as paused, with a try at once."""
+    TEAM_BLOCKED = "team_blocked"
+    """Active to paused: all people of its team are blocked. It is never tried. Paused to active: a
+    person of its team is not blocked any more. A reinstatement brings it back as active; it is
+    paused again if the block still holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +108,8 @@ class Entry:
     """False if matches have one seat; ``mu`` and ``sigma`` then mean nothing."""
     strikes: int
     """Rated matches in which the remote agent did not answer; the third pauses the entry."""
+    pause_cause: PauseCause | None
+    """None unless it is paused."""
     paused_at: datetime | None
     next_try_at: datetime | None
     """Time of a paused entry's next try; None during a try."""

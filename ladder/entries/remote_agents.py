@@ -5,8 +5,8 @@ answered matches in a row remove a strike. The third strike pauses the entry (``
 ``remote_count_answers`` in the SQL): it keeps its rank and is not paired.
 
 A try is a validation match. The instance makes tries at growing intervals, and the owner may ask
-for one. An entry that passes plays again. A paused entry has ``next_try_at`` set or, during a try,
-``deadline_at``.
+for one. An entry that passes plays again. ``PauseCause.UNREACHABLE`` has all changes of its state;
+entries that are paused for another cause are not tried.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import Final
 from psycopg.types.json import Jsonb
 
 from ladder.database.db import Connection, atomic_function
-from ladder.entries import declared_entry, entries, validations
-from ladder.entries.records import Entry, EntryState
+from ladder.entries import blocked_accounts, declared_entry, entries, validations
+from ladder.entries.records import Entry, EntryState, PauseCause
 from ladder.enums import VoidCause
 from ladder.errors import Conflict, LimitReached
 from ladder.ids import EntryId, MatchId
@@ -72,12 +72,14 @@ def seasons_open_to_remote_agents(conn: Connection, limit: int = 50) -> list[tup
 def retry_paused_entry(conn: Connection, entry_id: EntryId) -> Entry:
     """Tries a paused entry now because its owner asks for it.
 
-    Raises NotFound. Raises Conflict if the entry is not paused, a try is running, or the season is
-    over. Raises LimitReached if a try ended less than a minute ago.
+    Raises NotFound. Raises Conflict if the entry is not paused or its team is blocked, if a try is
+    running, or the season is over. Raises LimitReached if a try ended less than a minute ago.
     """
     entry, season = _lock_entry_and_season(conn, entry_id)
     if entry.state is not EntryState.PAUSED:
         raise Conflict(f"the entry is {entry.state}; only a paused entry can be resumed")
+    if entry.pause_cause is PauseCause.TEAM_BLOCKED:
+        raise Conflict(blocked_accounts.REASON)
     if entry.next_try_at is None and entry.deadline_at is not None:
         raise Conflict("wait for the end of the running try")
     if not _season_is_playing(conn, season):
@@ -101,9 +103,9 @@ def retry_due_entries(conn: Connection, limit: int = 100) -> list[EntryId]:
     """
     due = conn.execute(
         "select id, season_id, validation_match_id, deadline_at is not null from entries"
-        " where state = 'paused' and coalesce(deadline_at, next_try_at) <= now()"
-        " order by id limit %s",
-        (limit,),
+        " where state = 'paused' and pause_cause = %s"
+        "   and coalesce(deadline_at, next_try_at) <= now() order by id limit %s",
+        (PauseCause.UNREACHABLE, limit),
     ).fetchall()
     stale = [match_id for _, _, match_id, is_tried in due if is_tried]
     entries.lock_matches_and_seasons(conn, stale, [season_id for _, season_id, _, _ in due])
@@ -113,7 +115,7 @@ def retry_due_entries(conn: Connection, limit: int = 100) -> list[EntryId]:
         entry, season = _lock_entry_and_season(conn, entry_id)
         moment = entry.deadline_at if is_tried else entry.next_try_at
         if (
-            entry.state is not EntryState.PAUSED
+            entry.pause_cause is not PauseCause.UNREACHABLE
             or entry.validation_match_id != match_id
             or moment is None
         ):

@@ -12,6 +12,7 @@ from typing import Final
 from ladder import ids
 from ladder.database.db import Connection, atomic_function
 from ladder.entries import entries
+from ladder.entries.records import PauseCause
 from ladder.enums import VoidCause
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import EntryId, SeasonId, UserId
@@ -55,7 +56,8 @@ def disqualify(
     entries.lock_matches_and_seasons(conn, trials, [season_id])
     matches.void_matches(conn, trials, VoidCause.ENTRY_LEFT, "the entry was disqualified")
     rows = conn.execute(
-        "select id, state, team_id, disqualified_at is not null from entries"  # noqa: S608
+        f"select id, case when pause_cause = '{PauseCause.TEAM_BLOCKED}' then 'active'"  # noqa: S608
+        "   else state end, team_id, disqualified_at is not null from entries"
         f" where season_id = %s and {which} = %s order by id for update",
         (season_id, subject),
     ).fetchall()
@@ -132,6 +134,7 @@ def reinstate(
             "update entries e set disqualified_at = null, disqualified_from = null, reason = null,"
             " deadline_at = case when %(state)s = 'pending' then now() end,"
             " next_try_at = case when %(state)s = 'paused' then now() end,"
+            " pause_cause = case when %(state)s = 'paused' then %(cause)s end,"
             # A paused entry gets its full time to answer, since it was not tried while
             # disqualified.
             " paused_at = case when %(state)s = 'paused' then now() end, tries = 0,"
@@ -143,7 +146,7 @@ def reinstate(
             "     and o.team_id = e.team_id and o.state = 'active' and not o.is_anchor)"
             "     >= (select team_active_limit from seasons where id = e.season_id)"
             "     then 'retired' else %(state)s end where id = %(entry)s",
-            {"state": state, "entry": entry},
+            {"state": state, "cause": PauseCause.UNREACHABLE, "entry": entry},
         )
     audit_id = audit_log.record_audit(
         conn,

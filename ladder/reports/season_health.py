@@ -14,6 +14,7 @@ from typing import Final
 
 from ladder.database.db import Connection
 from ladder.entries import candidates
+from ladder.entries.records import PauseCause
 from ladder.enums import FaultCause
 from ladder.ids import LeagueId, SeasonId, time_part
 from ladder.leagues import seasons as leagues_seasons
@@ -117,7 +118,7 @@ class _SeasonSigns:
     active: list[pairing.Candidate] = field(default_factory=list)
     """Active entries; empty while a match waits or is played."""
     pending: int = 0
-    paused: int = 0
+    unreachable: int = 0
     competitors: int = 0
     """Entries that take part or wait, without reference agents."""
     needs: list[_QueuedNeed] = field(default_factory=list)
@@ -262,14 +263,14 @@ def _read_signs(conn: Connection, season_ids: Collection[SeasonId]) -> dict[Seas
     signs = {season_id: _SeasonSigns() for season_id in season_ids}
     counted = conn.execute(
         "select season_id, count(*) filter (where state = 'pending'),"
-        " count(*) filter (where state = 'paused'), count(*) filter (where not is_anchor)"
+        " count(*) filter (where pause_cause = %s), count(*) filter (where not is_anchor)"
         " from entries where season_id = any (%s) and state in ('pending', 'paused', 'active')"
         " group by season_id",
-        (list(season_ids),),
+        (PauseCause.UNREACHABLE, list(season_ids)),
     )
-    for season_id, pending, paused, competitors in counted:
+    for season_id, pending, unreachable, competitors in counted:
         sign = signs[season_id]
-        sign.pending, sign.paused, sign.competitors = pending, paused, competitors
+        sign.pending, sign.unreachable, sign.competitors = pending, unreachable, competitors
     needs = conn.execute(
         "select season_id, queue, profiles, gpu, speed_class,"
         " count(*) filter (where state = 'queued'), count(*) filter (where state = 'running'),"
@@ -340,9 +341,10 @@ def _why_unpaired(
     terms = season.seats, league.same_team_lineups
     short = pairing.shortage_message(signs.active, *terms)
     if short is not None:
-        away = f"; {signs.paused} paused: their addresses do not answer" if signs.paused else ""
+        count = signs.unreachable
+        away = f"; {count} paused: their addresses do not answer" if count else ""
         waiting = f"; {signs.pending} wait for their validation" if signs.pending else ""
-        cause = AlarmCause.AGENTS_AWAY if signs.paused else AlarmCause.NOTHING_TO_PAIR
+        cause = AlarmCause.AGENTS_AWAY if count else AlarmCause.NOTHING_TO_PAIR
         return cause, f"{short}{away}{waiting}"
     served = {profile for worker in workers for profile in worker.profiles}
     if pairing.shortage_message([each for each in signs.active if each.profile in served], *terms):

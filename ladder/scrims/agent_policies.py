@@ -10,7 +10,7 @@ from typing import Any, Final
 from psycopg.rows import dict_row
 
 from ladder.database.db import Connection, atomic_function
-from ladder.entries.records import Agent
+from ladder.entries.records import Agent, PauseCause
 from ladder.enums import VoidCause
 from ladder.errors import Invalid, NotFound
 from ladder.ids import AgentId, EntryId, SubmissionId, TeamId
@@ -31,10 +31,12 @@ COLUMNS: Final = (
     " p.rating_within, p.games_daily, p.cooldown_seconds, p.from_minute, p.until_minute,"
     " p.accepts_automatically"
 )
-PAUSED: Final = (
-    "it is paused because its address did not answer; it plays again after its owner resumes it"
-    " or a try succeeds"
-)
+PAUSED: Final = {
+    PauseCause.UNREACHABLE: "it is paused because its address did not answer; it plays again after"
+    " its owner resumes it or a try succeeds",
+    # Others need not know that its people are blocked.
+    PauseCause.TEAM_BLOCKED: "it is paused by an administrator",
+}
 NO_ENTRY: Final = "it has no active entry in this season"
 NO_REMOTE: Final = "it is a remote agent, and this season takes none"
 COUNTED_GAMES: Final = (
@@ -168,7 +170,7 @@ def read_opponents(
             "   from played y join agents z on z.id = y.agent_id group by y.agent_id)"
             f" select {COLUMNS}, a.id, a.name, a.team_id, t.name as team_name, e.id as entry_id,"
             " e.submission_id, b.number, submission_version(b.agent_id, b.number) as version,"
-            " e.profile, e.state, e.mu,"
+            " e.profile, e.pause_cause, e.mu,"
             " coalesce(e.is_anchor, false) as is_reference, t.erased_at is not null as is_erased,"
             " o.rating as team_rating, o.is_in_league, o.former_team_ids, now() as at,"
             " coalesce(u.games, 0) as games, coalesce(u.games_with_team, 0) as games_with_team,"
@@ -228,8 +230,8 @@ def _opponent_of_row(row: dict[str, Any], season: Season, team_id: TeamId) -> Op
 def _why_no_version(row: dict[str, Any], season: Season) -> str | None:
     if row["entry_id"] is None or row["is_erased"]:
         return NO_ENTRY
-    if row["state"] == "paused":
-        return PAUSED
+    if row["pause_cause"] is not None:
+        return PAUSED[PauseCause(row["pause_cause"])]
     if row["profile"] == REMOTE and not season.remote_agents:
         return NO_REMOTE
     return None

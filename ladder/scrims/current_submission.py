@@ -8,6 +8,7 @@ from ladder.entries.records import Agent, EntryState
 from ladder.errors import Conflict
 from ladder.ids import SubmissionId
 from ladder.leagues.records import Season
+from ladder.scrims import agent_policies
 
 
 def newest_submission(conn: Connection, season: Season, agent: Agent) -> SubmissionId:
@@ -20,11 +21,8 @@ def newest_submission(conn: Connection, season: Season, agent: Agent) -> Submiss
     paused = entries.list_entries(
         conn, season_id=season.id, agent_id=agent.id, state=EntryState.PAUSED, limit=1
     )
-    if paused:
-        raise Conflict(
-            f"{agent.name} is paused because its address did not answer; it plays"
-            " again after its owner resumes it or a try succeeds."
-        )
+    if paused and paused[0].pause_cause is not None:
+        raise Conflict(f"{agent.name}: {agent_policies.PAUSED[paused[0].pause_cause]}")
     raise Conflict(
         f"{agent.name} has no active entry in this season. Name a submission instead;"
         f" `peck submissions --agent {agent.slug}` lists yours."

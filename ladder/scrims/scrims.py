@@ -12,6 +12,7 @@ from psycopg.types.json import Jsonb
 from ladder import ids
 from ladder.confidence_intervals import wilson_interval
 from ladder.database.db import Connection, atomic_function
+from ladder.entries.records import PauseCause
 from ladder.enums import LogAudience, ScrimAudience, Visibility, VoidCause
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import AgentId, MatchId, ScrimBatchId, ScrimId, SubmissionId, TeamId, UserId
@@ -276,7 +277,8 @@ def _allowed_seats(
         " case when b.url is not null then 'remote' end,"
         # A version in no season has the libraries of its agent's newest entry.
         " (select n.profile from entries n where n.season_id = %s and n.agent_id = b.agent_id"
-        "   and n.profile <> 'remote' order by n.id desc limit 1), 'numpy'), e.state, a.name"
+        "   and n.profile <> 'remote' order by n.id desc limit 1), 'numpy'), e.state, a.name,"
+        " e.pause_cause"
         " from submissions b join agents a on a.id = b.agent_id"
         " left join entries e on e.submission_id = b.id and e.season_id = %s"
         " where b.id = any (%s)",
@@ -293,9 +295,10 @@ def _allowed_seats(
             raise NotFound(
                 f"there is no active submission {submission} in this season", field="lineup"
             )
-        _, entry_id, agent_id, owner, profile, _, name = row
-        if row[5] == "paused":
-            raise Conflict(f"{name}: {agent_policies.PAUSED}", field="lineup")
+        _, entry_id, agent_id, owner, profile, _, name, pause_cause = row
+        if pause_cause is not None:
+            why = agent_policies.PAUSED[PauseCause(pause_cause)]
+            raise Conflict(f"{name}: {why}", field="lineup")
         if profile == REMOTE and not season.remote_agents:
             raise Conflict(f"{name} is a remote agent; use a bundle in this season", field="lineup")
         seats.append(LineupSeat(entry_id, submission, agent_id, owner, profile))

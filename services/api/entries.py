@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from ladder.entries import entries, remote_agents, validations
-from ladder.entries.records import Entry, EntryState
+from ladder.entries.records import Entry, EntryState, PauseCause
 from ladder.field_types import Key
 from ladder.ids import EntryId
 from ladder.people.records import Viewer
@@ -76,8 +76,12 @@ class EntryOut(BaseModel):
         "count officially"
     )
     paused_at: datetime | None = Field(
-        description="time when the third strike paused a remote agent; it keeps its rank but is "
-        "not paired"
+        description="time when it was paused; it keeps its rank but is not paired"
+    )
+    pause_cause: PauseCause | None = Field(
+        default=None,
+        description="unreachable: the third strike of a remote agent paused it; team_blocked: all "
+        "people of its team are blocked; shown to its owner alone",
     )
     strikes: int | None = Field(
         default=None,
@@ -131,6 +135,7 @@ def entry_out(conn: Db, who: Viewer, entry: Entry) -> EntryOut:
         out.mu = out.sigma = None
     if not permissions.may_read_logs(who, entry.team_id, entry.league_id):
         out.reason = out.validation_match_id = out.strikes = out.next_try_at = None
+        out.pause_cause = None
     elif entry.state in entries.VALIDATED:
         place = validations.queue_place_of(conn, entry.id)
         if place is not None:

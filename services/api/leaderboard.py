@@ -102,7 +102,7 @@ class StandingOut(BaseModel):
     is_anchor: bool
     remote: bool = Field(description="whether the agent runs at its owner's address")
     paused: bool = Field(
-        description="its address did not answer: it keeps its rank and is not paired"
+        description="whether the entry is paused: it keeps its rank and is not paired"
     )
     official: OfficialPlaceOut | None
     estimates: list[EstimateOut] = Field(

@@ -161,7 +161,12 @@ def queue_text(queue: Json) -> str:
 
 def is_being_retried(entry: Json) -> bool:
     """Whether a paused entry is being validated, or waits for it: then no next try is set."""
-    return entry["state"] == "paused" and entry["next_try_at"] is None
+    return _is_unreachable(entry) and entry["next_try_at"] is None
+
+
+def _is_unreachable(entry: Json) -> bool:
+    """Whether it is paused until its agent answers. An older site names no cause."""
+    return entry["state"] == "paused" and entry.get("pause_cause") != "team_blocked"
 
 
 def print_upload(made: Json, agent: Json) -> None:
@@ -179,7 +184,7 @@ def print_upload(made: Json, agent: Json) -> None:
 
 def state_text(entry: Json) -> str:
     """State with the reason, the place in the queue, or the time of the next try."""
-    if entry["state"] == "paused" and entry["reason"]:
+    if _is_unreachable(entry) and entry["reason"]:
         when = "a new try is under way"
         if entry["next_try_at"]:
             when = f"next try at {timestamp_text(entry['next_try_at'])} UTC, or with `peck resume`"

@@ -60,7 +60,7 @@ RULES: Final = (
         mine="x.team_id = any (%(teams)s)",
         erased={"reason": "case when x.reason is not null then 'its owner deleted it' end"},
         impersonal="id season_id agent_id team_id submission_id parent_entry_id profile state"
-        " validation_match_id totals last_match_id disqualified_from",
+        " validation_match_id totals last_match_id disqualified_from pause_cause",
     ),
     Rule(
         "pauses",

@@ -176,3 +176,7 @@ def test_a_season_with_paused_agents_raises_an_alarm(contest: Contest) -> None:
     assert "0 of 2 seats can be filled" in alarm.reason
     assert "1 paused" in alarm.reason
     assert state(contest, entry) is EntryState.PAUSED
+    contest.conn.execute("update entries set pause_cause = 'team_blocked' where id = %s", (entry,))
+    alarm = season_health.read_health(contest.conn, season, contest.league).alarm
+    assert alarm is not None
+    assert alarm.cause is season_health.AlarmCause.NOTHING_TO_PAIR
