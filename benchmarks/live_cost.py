@@ -21,7 +21,8 @@ from ladder.ids import MatchId
 from ladder.matches import live_stream
 from services.embedded_servers import start_redis
 from tests import servers
-from workers.live_publishing import LivePublisher, publishing_client
+from workers.live_publishing import ANSWER_SECONDS, LivePublisher
+from workers.redis_clients import impatient_client
 
 STEPS = 800
 """Steps of a match: long enough that the thread sends while the match is played."""
@@ -106,7 +107,7 @@ def measure(node: Node, bundles: Sequence[Path], redis_url: str) -> Cost:
     publisher = None
     if redis_url:
         key = live_stream.stream_key(MatchId("mat_x"), time.monotonic_ns())
-        publisher = LivePublisher(publishing_client(redis_url), key, is_remote=False)
+        publisher = LivePublisher(impatient_client(redis_url, ANSWER_SECONDS), key, is_remote=False)
         publisher.start()
     played = play(node, bundles, on_record=publisher.publish if publisher else None, steps=STEPS)
     own = time.thread_time() - own

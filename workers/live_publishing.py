@@ -11,14 +11,11 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator
-from functools import cache
 from typing import Any, Final
 
 import msgspec
 from redis import Redis
-from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
-from redis.retry import Retry
 
 from games.episode import start_document, step_document
 from games.protocol import Game, Json, hides_something
@@ -28,6 +25,7 @@ from ladder.runtime_profiles import REMOTE
 from ladder.telemetry import log_event
 from sandbox.match.match_record import EpisodeRecord
 from workers.broker import machine_login
+from workers.redis_clients import impatient_client
 
 TICK_SECONDS: Final = 0.2
 MOST_STEPS: Final = 200
@@ -53,7 +51,7 @@ def publishing(
         yield None
         return
     key = live_stream.stream_key(order.match_id, order.attempt)
-    publisher = LivePublisher(publishing_client(redis_url), key, is_remote=is_remote)
+    publisher = LivePublisher(impatient_client(redis_url, ANSWER_SECONDS), key, is_remote=is_remote)
     publisher.start()
     try:
         yield publisher.publish
@@ -148,14 +146,3 @@ class LivePublisher(threading.Thread):
         answer, _ = pipeline.execute()
         self._bytes += len(text)
         return answer is not None
-
-
-@cache
-def publishing_client(url: str) -> Redis:
-    """The client of this process; it gives up soon."""
-    return Redis.from_url(
-        url,
-        socket_timeout=ANSWER_SECONDS,
-        socket_connect_timeout=ANSWER_SECONDS,
-        retry=Retry(NoBackoff(), 0),
-    )

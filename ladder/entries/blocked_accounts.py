@@ -59,7 +59,7 @@ def block_account(conn: Connection, by: Viewer, user_id: UserId, reason: str) ->
         " where user_id = %s and used_at is null and not is_refused",
         (person.id,),
     )
-    _record(conn, by, "block-account", person.id, reason)
+    audit_log.record_account_act(conn, by, "block-account", person.id, reason)
     pause_and_resume_entries(conn)
 
 
@@ -69,7 +69,7 @@ def unblock_account(conn: Connection, by: Viewer, user_id: UserId, reason: str) 
     person = users.get_user(conn, user_id)
     done = conn.execute("delete from user_blocks where user_id = %s", (person.id,))
     if done.rowcount:
-        _record(conn, by, "unblock-account", person.id, reason)
+        audit_log.record_account_act(conn, by, "unblock-account", person.id, reason)
         pause_and_resume_entries(conn)
 
 
@@ -107,7 +107,3 @@ def pause_and_resume_entries(conn: Connection, limit: int = 500) -> list[EntryId
     ).fetchall()
     conn.execute("update seasons set revision = revision + 1 where id = any (%s)", (seasons,))
     return [EntryId(row[0]) for row in changed]
-
-
-def _record(conn: Connection, by: Viewer, act: str, user_id: UserId, reason: str) -> None:
-    audit_log.record_audit(conn, None, by=by.user_id, act=act, subject=user_id, reason=reason)

@@ -63,7 +63,8 @@ def list_all_audits(
 def create_account(conn: Connection, by: Viewer, name: str, *, is_admin: bool) -> User:
     """Creates a person without credentials. Raises Conflict if the name is taken."""
     made = users.create_user(conn, name, is_admin=is_admin)
-    _record(conn, by, "create-account", made.id, "administrator" if is_admin else "user")
+    reason = "administrator" if is_admin else "user"
+    audit_log.record_account_act(conn, by, "create-account", made.id, reason)
     return made
 
 
@@ -71,14 +72,14 @@ def create_account(conn: Connection, by: Viewer, name: str, *, is_admin: bool) -
 def end_session(conn: Connection, by: Viewer, user_id: UserId, session_id: SessionId) -> None:
     """Ends a session of another person; a repeat is no error. Raises NotFound."""
     sessions.revoke_session(conn, user_id, session_id)
-    _record(conn, by, "end-session", user_id, f"session {session_id}")
+    audit_log.record_account_act(conn, by, "end-session", user_id, f"session {session_id}")
 
 
 @atomic_function
 def end_all_sessions(conn: Connection, by: Viewer, user_id: UserId) -> int:
     """Ends all sessions of a person; returns how many."""
     ended = sessions.revoke_other_sessions(conn, user_id, None)
-    _record(conn, by, "end-sessions", user_id, f"{ended} sessions")
+    audit_log.record_account_act(conn, by, "end-sessions", user_id, f"{ended} sessions")
     return ended
 
 
@@ -86,14 +87,14 @@ def end_all_sessions(conn: Connection, by: Viewer, user_id: UserId) -> int:
 def revoke_token_of(conn: Connection, by: Viewer, user_id: UserId, token_id: TokenId) -> None:
     """Revokes a token of another person; a repeat is no error. Raises NotFound."""
     tokens.revoke_token(conn, user_id, token_id)
-    _record(conn, by, "revoke-token", user_id, f"token {token_id}")
+    audit_log.record_account_act(conn, by, "revoke-token", user_id, f"token {token_id}")
 
 
 @atomic_function
 def remove_password_of(conn: Connection, by: Viewer, user_id: UserId) -> None:
     """Removes a person's password and ends the sessions."""
     passwords.remove_password(conn, user_id)
-    _record(conn, by, "remove-password", user_id, "the person sets a new one")
+    audit_log.record_account_act(conn, by, "remove-password", user_id, "the person sets a new one")
 
 
 @atomic_function
@@ -109,11 +110,8 @@ def add_to_team(
     if person.id == by.user_id:
         raise Forbidden("Ask an owner of the team to invite you: you may add only other people.")
     teams.add_member(conn, team_id, person.id, by.user_id, is_owner=is_owner)
-    _record(conn, by, "add-to-team", person.id, f"{'owner' if is_owner else 'member'} of {team_id}")
-
-
-def _record(conn: Connection, by: Viewer, act: str, user_id: UserId, reason: str) -> None:
-    audit_log.record_audit(conn, None, by=by.user_id, act=act, subject=user_id, reason=reason)
+    reason = f"{'owner' if is_owner else 'member'} of {team_id}"
+    audit_log.record_account_act(conn, by, "add-to-team", person.id, reason)
 
 
 def _select_accounts(

@@ -14,6 +14,7 @@ from ladder import ids
 from ladder.database.db import Connection
 from ladder.enums import Json
 from ladder.ids import LeagueId, SeasonId, UserId
+from ladder.people.records import Viewer
 
 AUDIT: Final = (
     "select a.id, a.league_id, a.season_id, a.by_user, u.name as by_name, a.act, a.subject,"
@@ -56,6 +57,13 @@ def record_audit(
         (audit_id, league_id, season_id, by, act, subject, reason, Jsonb(dict(details or {}))),
     )
     return audit_id
+
+
+def record_account_act(
+    conn: Connection, by: Viewer, act: str, user_id: UserId, reason: str
+) -> None:
+    """Writes an audit entry of an administrator's act on a person's account."""
+    record_audit(conn, None, by=by.user_id, act=act, subject=user_id, reason=reason)
 
 
 def list_audits(

@@ -84,15 +84,6 @@ def find_owner(conn: Connection, name: str | None) -> UserId | None:
     return found
 
 
-def list_users(conn: Connection, after: UserId | None = None, limit: int = 50) -> list[User]:
-    """Returns people in order of creation, after ``after``."""
-    with conn.cursor(row_factory=class_row(User)) as cur:
-        return cur.execute(
-            f"{USER} where id > %s and erased_at is null order by id limit %s",
-            (after or "", limit),
-        ).fetchall()
-
-
 def create_team(conn: Connection, name: str, slug: str, user_id: UserId | None) -> Team:
     """Creates a team of this user, or without members (None).
 

@@ -195,11 +195,3 @@ def head_of_row(row: tuple[Any, ...] | None) -> BoardHead | None:
     season_id, revision, league_id, visibility, replays = row
     league = LeagueResource(league_id, Visibility(visibility), ReplayVisibility(replays))
     return BoardHead(season_id, revision, league)
-
-
-def board_revision(conn: Connection, season_id: SeasonId) -> int:
-    """Returns the season's revision, which is the board's ETag. Raises NotFound."""
-    row = conn.execute("select revision from seasons where id = %s", (season_id,)).fetchone()
-    if row is None:
-        raise NotFound.of("season")
-    return int(row[0])

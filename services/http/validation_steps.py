@@ -8,13 +8,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any, Final
 
-from redis import Redis
-from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
-from redis.retry import Retry
 
 from games import GAMES
 from ladder.database.db import Connection
@@ -23,6 +19,7 @@ from ladder.enums import MatchState
 from ladder.ids import MatchId
 from ladder.leagues import seasons
 from ladder.matches import history, live_stream
+from workers.redis_clients import impatient_client
 
 ANSWER_SECONDS: Final = 0.3
 NEWEST: Final = 2
@@ -82,7 +79,7 @@ def read_validation_steps(redis_url: str, conn: Connection, entry: Entry) -> Val
         return None
     season = seasons.get_season(conn, entry.season_id)
     try:
-        rows: Any = _client(redis_url).xrevrange(
+        rows: Any = impatient_client(redis_url, ANSWER_SECONDS).xrevrange(
             live_stream.stream_key(match.id, match.attempt), count=NEWEST
         )
         newest = [
@@ -121,14 +118,4 @@ def steps_of_entries(
         bank_seconds=max(0.0, min(banks)),
         increment_seconds=float(clock.get("increment_seconds", 0.0)),
         step_seconds=pace if played > STEPS_APART else None,
-    )
-
-
-@cache
-def _client(url: str) -> Redis:
-    return Redis.from_url(
-        url,
-        socket_timeout=ANSWER_SECONDS,
-        socket_connect_timeout=ANSWER_SECONDS,
-        retry=Retry(NoBackoff(), 0),
     )

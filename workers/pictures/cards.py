@@ -10,7 +10,7 @@ from typing import Final
 from PIL import Image, ImageDraw
 
 from games.board_frames import BoardFrame
-from workers.pictures.board_drawing import EDGE, GROUND, draw_board, seat_colour
+from workers.pictures.board_drawing import draw_board, seat_colour
 from workers.pictures.lettering import draw_text, font
 
 SIZE: Final = (1200, 630)
@@ -86,16 +86,6 @@ def draw_card(card: Card) -> bytes:
             )
         y += 46
     draw_text(pen, (left, SIZE[1] - 76), card.below, size=24, room=room, colour=MUTED)
-    return to_png(picture)
-
-
-def draw_placeholder() -> bytes:
-    """The picture for the seconds until the right one is drawn."""
-    picture = Image.new("RGB", SIZE, GROUND)
-    pen = ImageDraw.Draw(picture)
-    pen.rectangle((0, 0, SIZE[0] - 1, SIZE[1] - 1), outline=EDGE, width=12)
-    draw_text(pen, (90, 250), "Pecking Order", size=72, room=1000, colour=ACCENT, is_bold=True)
-    draw_text(pen, (94, 350), "This picture is being drawn.", size=32, room=1000, colour=MUTED)
     return to_png(picture)
 
 

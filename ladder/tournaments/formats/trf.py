@@ -1,13 +1,10 @@
-"""Writes a Swiss stage as FIDE's Tournament Report File, and reads it."""
+"""Writes a Swiss stage as FIDE's Tournament Report File."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
-
-from ladder.errors import Invalid
 
 WIN, DRAW, LOSS = "1", "=", "0"
 FORFEIT_WIN, FORFEIT_LOSS = "+", "-"
@@ -87,41 +84,6 @@ def _player_line(number: int, player: Player) -> str:
 def _clean(name: str) -> str:
     """Keeps the columns: no control character, and spaces for everything that breaks lines."""
     return " ".join("".join(c if c.isprintable() else " " for c in name).split()) or "-"
-
-
-def read_report(text: str) -> Report:
-    """Reads what ``write_report`` wrote. Raises Invalid, which names the line."""
-    name, rounds, white_first = "", 0, True
-    players: list[Player] = []
-    forbidden: set[tuple[int, int]] = set()
-    for number, line in enumerate(text.splitlines(), 1):
-        code, rest = line[:3], line[4:]
-        try:
-            if code == "012":
-                name = rest
-            elif code == "001":
-                players.append(_read_player(line, len(players) + 1))
-            elif code == "XXR":
-                rounds = int(rest)
-            elif code == "XXC":
-                white_first = "black1" not in rest
-            elif code == "XXP":
-                one, two = map(int, rest.split())
-                forbidden.add((one, two))
-        except (ValueError, KeyError) as error:
-            raise Invalid("trf", f"line {number} is wrong: {error}") from None
-    return Report(name, rounds, tuple(players), white_first, frozenset(forbidden))
-
-
-def _read_player(line: str, expected: int) -> Player:
-    if int(line[4:8]) != expected:
-        raise ValueError(f"player {expected} must be next")
-    found = re.findall(r"  ([ \d]{4}) ([wb-]) ([^ ])", line[89:])
-    rounds = tuple(RoundOf(int(opponent), color, result) for opponent, color, result in found)
-    player = Player(line[14:47].strip(), rounds, int(line[85:89]))
-    if f"{player.points / 10:.1f}" != line[80:84].strip():
-        raise ValueError("the points are not those of the results")
-    return player
 
 
 def renumber(

@@ -150,7 +150,7 @@ def test_the_third_strike_pauses_an_entry(
 ) -> None:
     away, there = active(contest), active(contest)
     play(contest, contest.rated(away, there))
-    revision = leaderboard.board_revision(contest.conn, contest.season.id)
+    revision = leaderboard.read_board(contest.conn, contest.season.id).revision
     be_away(contest, away, there, times=2)
     assert state(contest, away) is EntryState.ACTIVE
     be_away(contest, away, there)

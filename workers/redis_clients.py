@@ -1,0 +1,17 @@
+"""Clients of Redis that several processes make in the same way."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from redis import Redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+
+@cache
+def impatient_client(url: str, seconds: float) -> Redis:
+    """The client of this process that gives up a call after this time and never repeats one."""
+    return Redis.from_url(
+        url, socket_timeout=seconds, socket_connect_timeout=seconds, retry=Retry(NoBackoff(), 0)
+    )
