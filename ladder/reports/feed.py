@@ -115,7 +115,7 @@ def latest_items(
 ) -> list[FeedItem]:
     """Returns items of the viewer's teams, newest first, before ``before``. Raises LadderError."""
     at, about = _split_key(before) if before else (EPOCH + timedelta(days=365 * 200), "")
-    found = _select_items(conn, viewer, "<", "desc", at, about, "true", "", limit)
+    found = _select_items(conn, viewer, (at, about), limit, is_forward=False)
     least = found[-1].at if len(found) == limit else EPOCH
     given = [
         item for item in _awarded_medals(conn, viewer, least, at) if _sort_key(item) < (at, about)
@@ -129,10 +129,8 @@ def items_after(conn: Connection, viewer: Viewer, after: str, limit: int) -> lis
     Each entry's results are limited to its newest MOST_RESULTS_BEHIND. Raises LadderError.
     """
     at, about = _split_key(after)
-    settled = f"at <= clock_timestamp() - interval '{SETTLE_SECONDS} seconds'"
-    newest = f"order by no desc limit {MOST_RESULTS_BEHIND}"
     until = _split_key(current_key(conn))[0]
-    found = _select_items(conn, viewer, ">", "asc", at, about, settled, newest, limit)
+    found = _select_items(conn, viewer, (at, about), limit, is_forward=True)
     most = found[-1].at if len(found) == limit else until
     given = [
         item for item in _awarded_medals(conn, viewer, at, most) if _sort_key(item) > (at, about)
@@ -155,17 +153,32 @@ def current_key(conn: Connection) -> str:
 def _select_items(
     conn: Connection,
     viewer: Viewer,
-    side: str,
-    order: str,
-    at: datetime,
-    about: str,
-    settled: str,
-    newest: str,
+    beyond: tuple[datetime, str],
     limit: int,
+    *,
+    is_forward: bool,
 ) -> list[FeedItem]:
-    """Runs the query; ``side``, ``order``, ``settled`` and ``newest`` are constant SQL."""
+    """Returns the items next to the time and name ``beyond``: settled newer ones, or older ones."""
+    given: dict[str, Any] = {
+        "teams": sorted(viewer.team_ids),
+        "leagues": _visible_leagues(conn, viewer),
+        "at": beyond[0],
+        "about": beyond[1],
+        "limit": limit,
+    }
+    with conn.cursor(row_factory=dict_row) as cur:
+        return [_item_of_row(row) for row in cur.execute(_query(is_forward=is_forward), given)]
+
+
+def _query(*, is_forward: bool) -> str:
+    """The SQL of all kinds of items. Each ``select`` of ``items`` is a kind."""
+    side, order, settled, newest = "<", "desc", "true", ""
+    if is_forward:
+        side, order = ">", "asc"
+        settled = f"at <= clock_timestamp() - interval '{SETTLE_SECONDS} seconds'"
+        newest = f"order by no desc limit {MOST_RESULTS_BEHIND}"
     beyond = f'(at, about) {side} (%(at)s, %(about)s collate "C") and {settled}'
-    query = (
+    return (
         "with own as (select e.id, e.season_id, e.agent_id, a.name, e.state, e.reason,"  # noqa: S608
         "   e.activated_at, e.validation_match_id, s.league_id = any (%(leagues)s) as is_seen"
         "   from agents a join entries e on e.agent_id = a.id join seasons s on s.id = e.season_id"
@@ -256,28 +269,21 @@ def _select_items(
         "   and entry_id = i.entry_id and i.kind = 'rated' order by placement limit 1) t on true"
         f" order by i.at {order}, i.about {order}"
     )
-    given: dict[str, Any] = {
-        "teams": sorted(viewer.team_ids),
-        "leagues": _visible_leagues(conn, viewer),
-        "at": at,
-        "about": about,
-        "limit": limit,
-    }
-    with conn.cursor(row_factory=dict_row) as cur:
-        return [
-            FeedItem(
-                **{
-                    "key": _make_key(row["at"], about := row.pop("about")),
-                    **row,
-                    "request_id": about.split(".")[0] if about.startswith("srq_") else None,
-                    "batch_id": about if about.startswith("sbt_") else None,
-                    "comparison_id": about if about.startswith("cmp_") else None,
-                    "kind": FeedItemKind(row["kind"]),
-                    "medal": row["medal"] and Medal(row["medal"]),
-                }
-            )
-            for row in cur.execute(query, given)
-        ]
+
+
+def _item_of_row(row: dict[str, Any]) -> FeedItem:
+    about = row.pop("about")
+    return FeedItem(
+        **{
+            **row,
+            "key": _make_key(row["at"], about),
+            "request_id": about.split(".")[0] if about.startswith("srq_") else None,
+            "batch_id": about if about.startswith("sbt_") else None,
+            "comparison_id": about if about.startswith("cmp_") else None,
+            "kind": FeedItemKind(row["kind"]),
+            "medal": row["medal"] and Medal(row["medal"]),
+        }
+    )
 
 
 def _visible_leagues(conn: Connection, viewer: Viewer) -> list[LeagueId]:
