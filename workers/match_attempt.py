@@ -254,6 +254,7 @@ def _report_result(
             log_digest=_store(worker_context, report.log),
             statistics=report.statistics,
             answered=report.answered or order.profiles[number] != REMOTE,
+            bundle_refused=report.bundle_refused,
         )
         for number, report in enumerate(played.seats)
     ]

@@ -568,13 +568,13 @@ begin
        set placement = r.placement, reward = r.reward, verdict = r.verdict, reason = r.reason,
            failed_step = r.failed_step, charged_seconds = r.charged_seconds,
            max_move_seconds = r.max_move_seconds, log_digest = r.log_digest,
-           statistics = r.statistics,
+           statistics = r.statistics, bundle_refused = r.bundle_refused,
            is_shared = (select count(*) > 1 from jsonb_to_recordset(p_seats) as o(placement integer)
                          where o.placement = r.placement)
       from jsonb_to_recordset(p_seats) as r(seat integer, placement integer,
            reward double precision, verdict text, reason text, failed_step integer,
            charged_seconds double precision, max_move_seconds double precision, log_digest text,
-           statistics jsonb)
+           statistics jsonb, bundle_refused boolean)
      where t.match_id = p_match and t.seat = r.seat
        and r.placement between 1 and v_seats and r.verdict is not null;
     get diagnostics v_written = row_count;
@@ -655,7 +655,8 @@ end $$;
 
 -- Internal. Decides an entry by its validation result. If a seat failed, a pending entry is
 -- rejected and a paused one is tried again later. An upload whose bundle was refused does not count as
--- one of the day; for example, it has no main.py (refused_bundle_fault in sandbox/match/seat_faults).
+-- one of the day; for example, it has no main.py. Workers of the version before do not report this
+-- (seats.bundle_refused is null), so their refused uploads count.
 --
 -- Otherwise the entry becomes active. The oldest active entries of its agent above the season's limit
 -- are retired, and then those of its team, also a declared one: a team that could keep its luckiest
@@ -688,8 +689,7 @@ begin
          where id = v_entry and state in ('pending', 'paused') and validation_match_id = m.id
         returning * into e;
         if e.state = 'rejected' then
-            if t.failed_step = 0 and starts_with(t.reason, 'The bundle was refused: ')
-               and e.taken_day is not null then
+            if t.bundle_refused and e.taken_day is not null then
                 update entries set taken_day = null, reason = v_reason ||
                        '; the upload does not count, so correct it and send it again'
                  where id = v_entry;

@@ -196,6 +196,8 @@ class SeatResult:
     """Other statistics of the game, if a match has one seat."""
     answered: bool = True
     """False if a remote agent answered none of its moves."""
+    bundle_refused: bool = False
+    """Whether the bundle was not unpacked. Such an upload does not count as one of the day."""
 
 
 @dataclass(frozen=True, slots=True)

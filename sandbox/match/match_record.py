@@ -73,6 +73,8 @@ class SeatReport:
     """Number of faults by verdict that cost an answer and not the seat. For the owner alone."""
     answered: bool = True
     """Whether at least one answer was a move, or the seat was never asked."""
+    bundle_refused: bool = False
+    """Whether the bundle was not unpacked, so no code of the agent ran."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,8 @@ class SeatFault:
     step: int
     """The step of the episode at which the seat failed, from 1; 0 is loading."""
     traceback: str | None = None
+    bundle_refused: bool = False
+    """Whether the bundle was not unpacked, so no code of the agent ran."""
 
 
 def raised_fault(step: int, trace: str) -> SeatFault:
@@ -183,11 +185,9 @@ def contract_fault(step: int, why: str, *, is_invalid: bool, is_late: bool) -> S
 
 
 def refused_bundle_fault(message: str) -> SeatFault:
-    """The bundle was not unpacked; ``message`` names the entry and the rule.
-
-    ``lease_decide_entry`` knows it by its first words: such an upload does not count.
-    """
-    return _make_fault(Verdict.ERROR, 0, f"The bundle was refused: {message}")
+    """The bundle was not unpacked; ``message`` names the entry and the rule."""
+    fault = _make_fault(Verdict.ERROR, 0, f"The bundle was refused: {message}")
+    return replace(fault, bundle_refused=True)
 
 
 def unreachable_agent_fault(message: str) -> SeatFault:

@@ -47,4 +47,5 @@ def build_seat_report(seat: Seat, outcome: Outcome, decided: SeatFault | None = 
         log=seat.log_blob(how),
         pardoned={kind: found.times for kind, found in pardons.items()},
         answered=seat.record.moved or not seat.record.answers,
+        bundle_refused=fault is not None and fault.bundle_refused,
     )

@@ -178,6 +178,7 @@ MALFORMED: dict[str, tuple[str, dict[str, object]]] = {
     "a charge that is no number": ("seats", {"charged_seconds": []}),
     "a failed step of a half": ("seats", {"failed_step": 0.5}),
     "a seat without a number": ("seats", {"seat": None}),
+    "a refusal that is no yes or no": ("seats", {"bundle_refused": "perhaps"}),
     "an episode without a name": ("episodes", {"id": None}),
     "a position of 1e300": ("episodes", {"position": 1e300}),
     "steps in a list": ("episodes", {"steps": [1]}),

@@ -64,7 +64,8 @@ RULES: Final = (
         " and not exists (select 1 from tournament_games g where g.match_id = x.match_id"
         " and g.embargo = 'hidden')",
         erased={"reason": "null", "log_digest": "null"},
-        impersonal="match_id entry_id submission_id agent_id team_id profile verdict statistics",
+        impersonal="match_id entry_id submission_id agent_id team_id profile verdict statistics"
+        " bundle_refused",
         is_large=True,
     ),
     Rule("meetings", impersonal="match_id pair"),

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
+from psycopg.types.json import Jsonb
 
 from ladder.database import db
 from ladder.database.db import Connection
@@ -19,7 +22,7 @@ from ladder.matches import history, lease, matches, wake_up_messages, workers
 from ladder.matches.records import AttemptFault, FinishResult
 from ladder.people import users
 from ladder.people.records import STRANGER, Viewer
-from tests.integration.ladder.contest import Contest, hello, raise_contest
+from tests.integration.ladder.contest import Contest, digest, hello, raise_contest, results
 
 
 def test_a_repeated_entry_uses_one_upload_of_the_daily_limit(conn: Connection) -> None:
@@ -117,6 +120,40 @@ def test_a_fault_of_any_validation_seat_rejects_the_entry(contest: Contest) -> N
     assert entry.state is EntryState.REJECTED
     assert entry.reason == "TIMEOUT at step 7: it broke"
     assert daily_uploads.upload_limits(contest.conn, contest.season.id, entry.team_id).used == 1
+
+
+@pytest.mark.parametrize(
+    ("told", "reason", "used"),
+    [
+        ({"bundle_refused": True}, "no main.py", 0),
+        ({"bundle_refused": False}, "The bundle was refused: no main.py", 1),
+        ({}, "The bundle was refused: no main.py", 1),
+    ],
+    ids=["refused", "only its text", "worker of the version before"],
+)
+def test_an_upload_that_is_reported_as_refused_does_not_count(
+    contest: Contest, told: dict[str, bool], reason: str, used: int
+) -> None:
+    entry_id = contest.pending()
+    order = contest.claim(_validation(contest, entry_id))
+    seats: list[dict[str, Any]] = []
+    for seat in results([1, 1, 1, 1], ["ERROR"] * 4):
+        report = {**asdict(seat), "reason": reason, "failed_step": 0}
+        del report["bundle_refused"]
+        seats.append({**report, **told})
+    contest.conn.execute(
+        "select lease_finish(%s, %s, 'w1', %s, %s, 'node', 'image', 'rules')",
+        (
+            order.match_id,
+            order.attempt,
+            Jsonb(seats),
+            Jsonb([{"id": "epi_1", "position": 0, "steps": 1, "replay_digest": digest("replay")}]),
+        ),
+    )
+    entry = entries.get_entry(contest.conn, entry_id)
+    assert entry.state is EntryState.REJECTED
+    assert daily_uploads.upload_limits(contest.conn, contest.season.id, entry.team_id).used == used
+    assert ("the upload does not count" in str(entry.reason)) is (used == 0)
 
 
 def test_a_void_validation_is_repeated(contest: Contest) -> None:

@@ -53,6 +53,7 @@ def test_each_refused_bundle_ends_with_a_reason() -> None:
     assert played.episode.steps[0].charged_seconds == (None,) * 4
     for report in played.seats:
         assert (report.verdict, report.failed_step) == (Verdict.ERROR, 0)
+        assert report.bundle_refused
         assert report.reason is not None
         assert "../main.py" in report.reason
         assert (report.charged_seconds, report.max_move_seconds) == (0.0, 0.0)

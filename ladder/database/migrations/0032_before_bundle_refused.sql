@@ -1,0 +1,4 @@
+-- Whether a seat failed because its bundle was not unpacked (SeatResult in ladder/matches/records.py).
+-- Null before a result, in older rows, and in results of workers of the version before.
+
+alter table seats add column bundle_refused boolean;
