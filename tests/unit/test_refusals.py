@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
@@ -19,7 +21,11 @@ from services.cli.__main__ import find_command
 from services.cli.refusal_texts import refusal_lines
 from services.http.field_messages import WORD_CHARACTERS
 from services.http.problems import on_invalid, problem_of_refusal
+from services.web import form_texts
 from services.web.forms import Form
+
+TEMPLATES = Path(form_texts.__file__).parent / "templates"
+FIELD_WITH_LABEL = re.compile(r'\b(?:text|number|choose|radios|tick)\(form, "([\w.]+)", "([^"]+)"')
 
 
 def problem_of(error: LadderError) -> dict[str, Any]:
@@ -56,6 +62,18 @@ def test_a_form_shows_an_error_beside_the_field() -> None:
     form.add_errors(Invalid("season.seats", "it takes 1 to 8 seats"))
     form.add_errors(Conflict("there is one already", field="slug"))
     assert form.wrong == {"season.seats": "It takes 1 to 8 seats", "slug": "There is one already"}
+
+
+@pytest.mark.parametrize(
+    "template",
+    ["edit_league.html", "new_league.html", "new_season.html", "parts/season_fields.html"],
+)
+def test_an_error_of_a_form_names_the_field_by_words_of_its_label(template: str) -> None:
+    fields = FIELD_WITH_LABEL.findall((TEMPLATES / template).read_text(encoding="utf-8"))
+    assert fields
+    for name, label in fields:
+        words = form_texts.field_word(name).lower().split()
+        assert set(words) <= set(re.findall(r"\w+", label.lower())), name
 
 
 def test_a_form_takes_no_field_from_an_error_message() -> None:
