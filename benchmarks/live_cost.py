@@ -22,7 +22,7 @@ from ladder.matches import live_stream
 from services.embedded_servers import start_redis
 from tests import servers
 from workers.live_publishing import ANSWER_SECONDS, LivePublisher
-from workers.redis_clients import impatient_client
+from workers.redis_clients import client_without_retries
 
 STEPS = 800
 """Steps of a match: long enough that the thread sends while the match is played."""
@@ -107,7 +107,8 @@ def measure(node: Node, bundles: Sequence[Path], redis_url: str) -> Cost:
     publisher = None
     if redis_url:
         key = live_stream.stream_key(MatchId("mat_x"), time.monotonic_ns())
-        publisher = LivePublisher(impatient_client(redis_url, ANSWER_SECONDS), key, is_remote=False)
+        client = client_without_retries(redis_url, ANSWER_SECONDS)
+        publisher = LivePublisher(client, key, is_remote=False)
         publisher.start()
     played = play(node, bundles, on_record=publisher.publish if publisher else None, steps=STEPS)
     own = time.thread_time() - own

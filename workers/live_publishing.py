@@ -25,7 +25,7 @@ from ladder.runtime_profiles import REMOTE
 from ladder.telemetry import log_event
 from sandbox.match.match_record import EpisodeRecord
 from workers.broker import machine_login
-from workers.redis_clients import impatient_client
+from workers.redis_clients import client_without_retries
 
 TICK_SECONDS: Final = 0.2
 MOST_STEPS: Final = 200
@@ -51,7 +51,8 @@ def publishing(
         yield None
         return
     key = live_stream.stream_key(order.match_id, order.attempt)
-    publisher = LivePublisher(impatient_client(redis_url, ANSWER_SECONDS), key, is_remote=is_remote)
+    client = client_without_retries(redis_url, ANSWER_SECONDS)
+    publisher = LivePublisher(client, key, is_remote=is_remote)
     publisher.start()
     try:
         yield publisher.publish

@@ -10,7 +10,7 @@ from redis.retry import Retry
 
 
 @cache
-def impatient_client(url: str, seconds: float) -> Redis:
+def client_without_retries(url: str, seconds: float) -> Redis:
     """The client of this process that gives up a call after this time and never repeats one."""
     return Redis.from_url(
         url, socket_timeout=seconds, socket_connect_timeout=seconds, retry=Retry(NoBackoff(), 0)

@@ -63,7 +63,7 @@ def make_season(conn: Connection, league: League, asked: NewSeason, game: Game[A
 
 
 @atomic_function
-def open_season(
+def add_next_season(
     conn: Connection, by: Viewer, league: League, asked: NewSeason, game: Game[Any]
 ) -> Season:
     """Creates a season of a league with earlier ones, as `make_season` does; ``by`` manages it.

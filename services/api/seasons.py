@@ -16,7 +16,7 @@ from ladder.leagues import league_update, seasons, terms
 from ladder.leagues.measures import MeasureKind
 from ladder.leagues.records import League
 from ladder.leagues.request_models import Medals, NewSeason
-from ladder.leagues.season_creation import open_season
+from ladder.leagues.season_creation import add_next_season
 from services.http import permissions
 from services.http.app_state import Db
 from services.http.auth import Anyone, Host, Known
@@ -128,7 +128,7 @@ def create_season(
     found = permissions.hosted_league(conn, who, league)
 
     def create() -> SeasonOut:
-        return SeasonOut.model_validate(open_season(conn, who, found, body, game_of(found)))
+        return SeasonOut.model_validate(add_next_season(conn, who, found, body, game_of(found)))
 
     return once.run(create)
 

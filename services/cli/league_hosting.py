@@ -134,7 +134,7 @@ def confirm_end(name: str, yes: bool, as_json: bool) -> None:
 
 
 @leagues.command("new-season")
-def open_season(
+def add_next_season(
     league: League,
     opens: Annotated[
         str | None,
@@ -168,9 +168,9 @@ def open_season(
     ] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Open a league's next season; hosts only. Teams submit their agents again.
+    """Create a league's next season; hosts only. Teams upload their agents again.
 
-    Every setting but the dates stays as in the newest season, unless an option changes it.
+    All settings except the dates are copied from the newest season, unless an option changes them.
     """
     changes: Json = {
         "seats": seats,

@@ -19,7 +19,7 @@ from ladder.enums import MatchState
 from ladder.ids import MatchId
 from ladder.leagues import seasons
 from ladder.matches import history, live_stream
-from workers.redis_clients import impatient_client
+from workers.redis_clients import client_without_retries
 
 ANSWER_SECONDS: Final = 0.3
 NEWEST: Final = 2
@@ -79,7 +79,7 @@ def read_validation_steps(redis_url: str, conn: Connection, entry: Entry) -> Val
         return None
     season = seasons.get_season(conn, entry.season_id)
     try:
-        rows: Any = impatient_client(redis_url, ANSWER_SECONDS).xrevrange(
+        rows: Any = client_without_retries(redis_url, ANSWER_SECONDS).xrevrange(
             live_stream.stream_key(match.id, match.attempt), count=NEWEST
         )
         newest = [

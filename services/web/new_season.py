@@ -1,4 +1,4 @@
-"""The form that opens a league's next season, with the settings of its newest one."""
+"""The form that creates a league's next season, with the settings of its newest one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ladder.errors import LadderError
 from ladder.leagues import seasons
 from ladder.leagues.records import League, Season
 from ladder.leagues.request_models import NewSeason
-from ladder.leagues.season_creation import open_season
+from ladder.leagues.season_creation import add_next_season
 from ladder.people.records import Viewer
 from services.http import auth, permissions
 from services.http.app_state import AppState, Db
@@ -60,7 +60,7 @@ def create_season(
     who: Visitor,
     given: forms.Sent,
 ) -> Response:
-    """Opens the season and shows the league, or the form with its errors."""
+    """Creates the season and shows the league, or the form with its errors."""
     found = permissions.hosted_league(conn, who, league)
     auth.check_scopes(who, SCOPES)
     game = game_of(found)
@@ -71,7 +71,7 @@ def create_season(
         fill = bool(values.pop("fill", ""))
         body = SeasonForm.model_validate(forms.nest_names(values))
         try:
-            season = open_season(conn, who, found, body.season, game)
+            season = add_next_season(conn, who, found, body.season, game)
         except LadderError as error:
             error.field = f"season.{error.field}" if error.field else None
             raise
