@@ -266,8 +266,8 @@ def expire_pending(conn: Connection, limit: int = 100) -> list[EntryId]:
                 "update entries set state = 'rejected', deadline_at = null, taken_day = null,"
                 " reason = %s where id = %s",
                 (
-                    f"our fault, not yours: {made} validation matches could not be"
-                    " played; the upload does not count, please submit again",
+                    f"our fault, not yours: {made} validation matches could not be played;"
+                    " the upload does not count against the daily limit, so submit it again",
                     entry_id,
                 ),
             )

@@ -107,16 +107,33 @@ def refuse_unagreed_settings(
         (league_id,),
     ).fetchone()
     assert row is not None
-    if people or row[0]:
+    teams: int = row[0]
+    if people or teams:
         same_replays = now._replace(visibility=wished.visibility)
         widened = "replay_visibility" if terms.is_covered_by(now, same_replays) else "visibility"
         raise Conflict(
-            f"{people} members and {row[0]} teams without a member joined under narrower terms;"
-            f" each must agree first: peck league consent {league.slug}"
+            f"{who_must_agree(people, teams)} must first run: peck league consent {league.slug}"
             f" --visibility {wished.visibility} --replays {wished.replays}"
             f"{' --remote-agents' * wished.remote}",
             field="remote_agents" if remote else widened,
         )
+
+
+def who_must_agree(people: int, teams: int) -> str:
+    """Says who has not agreed to a setting, as the start of a sentence on what they must do."""
+    parts = [
+        f"{count} {noun if count == 1 else f'{noun}s'}{rest}"
+        for count, noun, rest in (
+            (people, "member", ""),
+            (teams, "team", " whose people are not members"),
+        )
+        if count
+    ]
+    verb = "has" if people + teams == 1 else "have"
+    told = f"{' and '.join(parts)} {verb} not agreed to this setting."
+    if not teams:
+        return f"{told} {'This member' if people == 1 else 'Each of them'}"
+    return f"{told} {'Each of these members and one' if people else 'One'} person of each team"
 
 
 def write_agreement(

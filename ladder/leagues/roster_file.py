@@ -13,7 +13,7 @@ from ladder.errors import LadderError
 COLUMNS: Final = ("name", "team", "role", "external_id")
 MOST_LINES: Final = 2000
 LONGEST: Final = 60
-DELIMITERS: Final = {",": "commas", ";": "semicolons", "\t": "tabs"}
+DELIMITERS: Final = {",": "comma", ";": "semicolon", "\t": "tab"}
 UNREAD: Final = "\N{REPLACEMENT CHARACTER}"
 ROLES: Final = (LeagueRole.COMPETITOR, LeagueRole.VIEWER)
 
@@ -73,8 +73,11 @@ def parse_roster(text: str) -> list[RosterPerson]:
                 continue
             line = rows.line_num
             if len(row) != len(header):
-                message = f"it has {len(row)} values, the header {len(header)}; quote "
-                message += DELIMITERS[delimiter]
+                values_text = "1 value" if len(row) == 1 else f"{len(row)} values"
+                message = (
+                    f"it has {values_text}, but the header has {len(header)};"
+                    f" put a value that contains a {DELIMITERS[delimiter]} in double quotes"
+                )
                 faults.append(RosterFault(line, "", message))
                 continue
             values = {name: cell.strip() for name, cell in zip(header, row, strict=True)}
@@ -118,6 +121,6 @@ def _line_faults(line: int, values: dict[str, str]) -> list[RosterFault]:
     ]
     if values["role"] and values["role"].lower() not in ROLES:
         faults.append(
-            RosterFault(line, "role", f"{values['role']!r}; choose from {', '.join(ROLES)}")
+            RosterFault(line, "role", f"{values['role']!r} is no role; write {' or '.join(ROLES)}")
         )
     return faults

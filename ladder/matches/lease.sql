@@ -654,9 +654,9 @@ begin
 end $$;
 
 -- Internal. Decides an entry by its validation result. If a seat failed, a pending entry is
--- rejected and a paused one is tried again later. An upload whose bundle was refused does not count as
--- one of the day; for example, it has no main.py. Workers of the version before do not report this
--- (seats.bundle_refused is null), so their refused uploads count.
+-- rejected and a paused one is tried again later. An upload whose bundle was refused does not count
+-- against the daily limit; for example, it has no main.py. Workers of the previous release do not
+-- report this (seats.bundle_refused is null), so their refused uploads count.
 --
 -- Otherwise the entry becomes active. The oldest active entries of its agent above the season's limit
 -- are retired, and then those of its team, also a declared one: a team that could keep its luckiest
@@ -691,7 +691,7 @@ begin
         if e.state = 'rejected' then
             if t.bundle_refused and e.taken_day is not null then
                 update entries set taken_day = null, reason = v_reason ||
-                       '; the upload does not count, so correct it and send it again'
+                       '; the upload does not count against the daily limit, so correct it and send it again'
                  where id = v_entry;
                 update daily_uploads set used = used - 1
                  where season_id = e.season_id and team_id = e.team_id and day = e.taken_day
@@ -829,7 +829,7 @@ begin
     return true;
 end $$;
 
--- Workers of the version before call this one.
+-- Workers of the previous release call this one.
 create or replace function lease_fail(
     p_match text, p_attempt integer, p_worker text, p_fault text, p_detail text
 ) returns boolean
@@ -932,7 +932,7 @@ begin
         lease_requeue_or_void(v_ids, 'void', null, null, p_reason, p_cause), 1), 0);
 end $$;
 
--- The site and the scheduler of the version before call this one.
+-- The site and the scheduler of the previous release call this one.
 create or replace function lease_void(p_ids text[], p_reason text) returns integer
 language sql security definer set search_path = public, pg_temp as $$
     select lease_void(p_ids, case when p_reason = 'not validated in time' then 'overdue'
@@ -1026,7 +1026,7 @@ begin
     return v_gone;
 end $$;
 
--- The site of the version before calls this one to end the leases of a machine.
+-- The site of the previous release calls this one to end the leases of a machine.
 create or replace function lease_requeue_or_void(
     p_ids text[], p_ended text, p_fault text, p_detail text, p_void boolean
 ) returns text[]

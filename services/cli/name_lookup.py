@@ -90,10 +90,11 @@ def agent_to_enter(ladder: Client, tournament: str, name: str) -> str:
     season = ladder.get(f"/v1/tournaments/{tournament}")["season_id"]
     found = agent_of_rows(ladder.leaderboard(season), name)
     if found is None:
-        names = ", ".join(row["slug"] for row in mine) or "none yet"
+        names = ", ".join(row["slug"] for row in mine)
+        yours = f" Your agents: {names}." if names else ""
         raise MissingInput(
-            f"choose one of your agents: {names}; or, as a host, an agent on the season's"
-            f" leaderboard by name or id (age_...); {name!r} is not one"
+            f"there is no agent {name!r}.{yours} A host can also name an agent of the leaderboard,"
+            " or give its id (age_...)."
         )
     return found
 

@@ -87,7 +87,7 @@ def submit(
             raise
         if wait:
             made["entry"] = wait_for_validation(ladder, made["entry"])
-            # The upload may have been given back.
+            # A refused upload does not count against the daily limit.
             made["limits"] = ladder.limits(season, made["submission"]["team_id"])
     if as_json:
         print_json(made)

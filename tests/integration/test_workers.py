@@ -167,7 +167,9 @@ def test_an_upload_without_main_py_does_not_count(
     assert used == [1, 0]
     reason = entries.get_entry(contest.conn, entry_id).reason or ""
     assert "there is no main.py at the root" in reason
-    assert reason.endswith("; the upload does not count, so correct it and send it again")
+    assert reason.endswith(
+        "; the upload does not count against the daily limit, so correct it and send it again"
+    )
 
 
 def test_a_raising_agent_is_rejected_with_its_traceback(

@@ -55,7 +55,7 @@ def test_replays_are_opened_only_with_consent_of_members(world: World, club: str
     host, rival = world.client("host"), world.client("rival")
     code = host.invite(club)["code"]
     rival.join(code, rival.invitation_terms(code)["terms"]["digest"])
-    with pytest.raises(ApiError, match="each must agree first") as refused:
+    with pytest.raises(ApiError, match=r"This member must first run: peck league") as refused:
         host.patch(f"/v1/leagues/{club}", {"replay_visibility": "members"})
     assert refused.value.status == 409
     wider = rival.terms(club, replay_visibility="members")

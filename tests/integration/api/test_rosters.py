@@ -66,7 +66,7 @@ def test_a_faulty_roster_is_refused_as_a_whole(world: World) -> None:
         host.import_roster("public", ROSTER.replace("viewer", "chief"))
     assert refused.value.status == 422
     assert refused.value.problem["errors"] == [
-        {"where": "line 3, role", "message": "'chief'; choose from competitor, viewer"}
+        {"where": "line 3, role", "message": "'chief' is no role; write competitor or viewer"}
     ]
     assert host.roster("public") == []
 

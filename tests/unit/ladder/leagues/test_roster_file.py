@@ -44,12 +44,16 @@ def test_every_spreadsheet_format_parses_alike(between: str, bom: str, end: str)
         (HEADER, "line 2: add people below the header"),
         (HEADER + "Ada,,,1\n,,,2\n", "line 3, name: it is empty"),
         (HEADER + "Ada,,,\n", "line 2, external_id: it is empty"),
-        (HEADER + "Ada,,host,1\n", "line 2, role: 'host'; choose from competitor, viewer"),
+        (HEADER + "Ada,,host,1\n", "line 2, role: 'host' is no role; write competitor or viewer"),
         (HEADER + "Ada,,,1\nBob,,,1\n", "line 3, external_id: an earlier line has the same id"),
-        (HEADER + "Ada,1\n", "line 2: it has 2 values, the header 4; quote commas"),
+        (
+            HEADER + "Ada,1\n",
+            "line 2: it has 2 values, but the header has 4;"
+            " put a value that contains a comma in double quotes",
+        ),
         (
             "name;team;role;external_id\nA;da;;;1\n",
-            "line 2: it has 5 values, the header 4; quote sem",
+            "line 2: it has 5 values, but the header has 4; put a value that contains a semicolon",
         ),
         (
             HEADER + "M\ufffdller,,,1\n",
