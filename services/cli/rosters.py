@@ -48,7 +48,7 @@ def import_roster(
 
 
 def read_roster(league: League, as_json: AsJson = False) -> None:
-    """Show the expected people of a league, and who of them joined."""
+    """Show the people on a league's roster, and who of them joined."""
     with connect() as ladder:
         rows = ladder.roster(league)
     if as_json:

@@ -21,7 +21,7 @@ from ladder.leagues import leagues, records, seasons, staff, terms
 from ladder.leagues.records import League, Season
 from ladder.matches import history
 from ladder.matches.records import Match
-from ladder.people.permissions import may_manage, may_see
+from ladder.people.permissions import may_appoint, may_manage, may_see
 from ladder.people.records import Viewer
 from ladder.reports import season_health
 from ladder.standings.board_ranking import Board
@@ -164,6 +164,7 @@ def league_page(
         season_query=query,
         rules=documents.rules_address(found.game),
         runs=may_manage(who, records.league_resource(found)),
+        may_appoint=may_appoint(who, found.id),
         board_address=f"/leagues/{found.slug}/board?page={page}{query}",
         recent_address=f"/leagues/{found.slug}/recent?page={page}{query}",
         base_url=str(request.base_url).rstrip("/"),

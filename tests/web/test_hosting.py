@@ -32,12 +32,12 @@ def test_a_host_edits_and_continues_a_league_by_keyboard_on_a_phone(
     page.locator("details.fold > summary").press("Enter")
     page.get_by_label("Submissions a day").fill("2")
     page.get_by_label("Uploads lock").fill("2001-01-01T00:00")
-    press(page, "Open season 2")
+    press(page, "Create season 2")
     lock = page.get_by_label("Uploads lock")
     assert lock.get_attribute("aria-invalid") == "true"
     mine.complaints.clear()  # the browser's own line on the status 422
     lock.fill("")
-    press(page, "Open season 2")
+    press(page, "Create season 2")
     assert "Season 2 is open" in page.get_by_role("status").first.inner_text()
 
 
@@ -54,7 +54,7 @@ def test_a_host_imports_a_roster_from_a_file(site: Site, tab: Callable[..., Tab]
         press(page, "Import")
         if content != ROSTER:
             assert "Line 3, role: 'chief'" in page.get_by_role("alert").inner_text()
-            assert "Nobody is expected yet" in page.get_by_role("main").inner_text()
+            assert "Nobody is on the roster yet" in page.get_by_role("main").inner_text()
             mine.complaints.clear()
     assert "2 lines changed" in page.get_by_role("status").inner_text()
     assert page.locator("#result li code").count() == 2

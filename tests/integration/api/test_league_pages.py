@@ -89,7 +89,7 @@ def test_a_wider_setting_is_refused_beside_its_field(world: World, league: str) 
         for field, value in (("visibility", "public"), ("replay_visibility", "members")):
             answer = browser.submit(path, **{**narrow, field: value})
             assert answer.status_code == 422
-            assert "1 members and 0 teams" in wrong(answer.text, field)
+            assert "1 member has not agreed to this setting." in wrong(answer.text, field)
 
 
 def test_a_co_host_edits_all_but_who_sees_the_league(world: World, league: str) -> None:
@@ -100,6 +100,7 @@ def test_a_co_host_edits_all_but_who_sees_the_league(world: World, league: str) 
         assert 'name="title"' in form
         assert 'name="visibility"' not in form
         assert 'name="replay_visibility"' not in form
+        assert "A host changes who joins" in browser.get(f"/leagues/{league}").text
         browser.submit(path, title="Ducks", visibility="private")
     changed = member.league(league)
     assert (changed["title"], changed["visibility"]) == ("Ducks", "public")
@@ -117,6 +118,13 @@ def test_only_hosts_open_the_pages(world: World, league: str, page: str) -> None
         assert browser.get(path.replace(league, "private")).status_code == 404
 
 
+def test_the_form_says_that_a_new_season_opens_a_closed_league(world: World, league: str) -> None:
+    world.client("member").change_league(league, state="closed")
+    with browse(world, "member") as browser:
+        form = browser.get(f"/leagues/{league}/new-season").text
+    assert "This league is closed. A new season opens it again." in form
+
+
 def test_a_new_season_on_the_page_keeps_the_settings(world: World, league: str) -> None:
     member, path = world.client("member"), f"/leagues/{league}/new-season"
     first = member.season(league)
@@ -130,7 +138,7 @@ def test_a_new_season_on_the_page_keeps_the_settings(world: World, league: str) 
         sent |= {"season.daily_limit": "3", "season.closes_at": "2999-12-24T18:00"}
         done = browser.submit(path, **{**sent, "zone": "Europe/Berlin"})
         assert done.url.query == b"done=season"
-        assert "Season 2 is open: teams can send agents." in done.text
+        assert "Season 2 is open: teams can upload agents." in done.text
     second = member.season(league)
     kept = ("configuration", "clock", "seats", "medals", "team_active_limit", "max_bundle_bytes")
     assert {name: second[name] for name in kept} == {name: first[name] for name in kept}

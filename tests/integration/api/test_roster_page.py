@@ -31,7 +31,7 @@ def codes(page: str) -> list[str]:
 def test_a_host_checks_and_imports_a_roster_and_sees_its_codes_once(fresh_world: World) -> None:
     host = fresh_world.client("host")
     with browse(fresh_world, "host") as browser:
-        assert "Nobody is expected yet" in browser.get(PATH).text
+        assert "Nobody is on the roster yet" in browser.get(PATH).text
         dry = send(browser, ROSTER, act="check")
         assert dry.status_code == 200
         assert "2 lines would change" in dry.text
@@ -64,7 +64,7 @@ def test_a_faulty_line_is_named_and_nothing_is_imported(fresh_world: World) -> N
         refused = send(browser, file=faulty.encode())
         assert refused.status_code == 422
         told = unescape(refused.text)
-        assert "Line 4, role: 'chief'; choose from competitor, viewer" in told
+        assert "Line 4, role: 'chief' is no role; write competitor or viewer" in told
         assert "Line 5, external_id: an earlier line has the same id" in told
         assert "Alan,Machines,chief,s-3" in told, "the file's text can be corrected on the page"
         for text, word in (
