@@ -89,7 +89,7 @@ class Insights:
     upsets_lost: tuple[Upset, ...]
     verdicts: dict[str, int]
     times: TimeSummary | None
-    """Only for the owner."""
+    """Only for the team."""
     games_left: int | None
     """Games until the score is expected to have the requested precision. None: games alone never
     suffice.
@@ -97,7 +97,7 @@ class Insights:
     pace: LeaguePace
     first_match_seconds: float | None
     """Seconds until the first rated match should end. None after it, or if unknown. Only for the
-    owner while the entry waits for validation.
+    team while the entry waits for validation.
     """
     names: dict[AgentId, NamedOpponent]
     within: float

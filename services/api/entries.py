@@ -81,27 +81,29 @@ class EntryOut(BaseModel):
     pause_cause: PauseCause | None = Field(
         default=None,
         description="unreachable: the third strike of a remote agent paused it; team_blocked: all "
-        "people of its team are blocked; shown to its owner alone",
+        "people of its team are blocked; shown only to its team and graders",
     )
     strikes: int | None = Field(
         default=None,
         description="rated matches in which a remote agent was unreachable or answered nothing; "
         "ten answered matches in a row remove one, the third pauses the entry; shown "
-        "to its owner alone",
+        "only to its team and graders",
     )
     next_try_at: datetime | None = Field(
         default=None,
-        description="time of the next automatic try of a paused entry; null during a try; shown to "
-        "its owner alone",
+        description="time of the next automatic try of a paused entry; null during a try; shown "
+        "only to its team and graders",
     )
     reason: str | None = Field(
         default=None,
         description="why it was rejected, paused or disqualified, what the last strike was, or "
-        "which node a pending entry waits for; shown to its owner alone",
+        "which node a pending entry waits for; shown only to its team and graders",
     )
-    validation_match_id: str | None = Field(default=None, description="shown to its owner alone")
+    validation_match_id: str | None = Field(
+        default=None, description="shown only to its team and graders"
+    )
     queue: QueueOut | None = Field(
-        default=None, description="while it waits; shown to its owner alone"
+        default=None, description="while it waits; shown only to its team and graders"
     )
 
 

@@ -116,7 +116,7 @@ class InsightsOut(BaseModel):
     upsets_won: list[UpsetOut]
     upsets_lost: list[UpsetOut]
     verdicts: dict[str, int]
-    times: TimesOut | None = Field(default=None, description="shown to its owner alone")
+    times: TimesOut | None = Field(default=None, description="shown only to its team")
     within: float
     games_left: int | None = Field(
         description="games until the score is known to +-within points at 95 %; null: games alone "

@@ -32,6 +32,7 @@ from services.http.seat_logs import read_seat_log as read_log
 
 router = APIRouter(prefix="/v1", tags=["matches"], route_class=LazyRoute)
 MEETINGS_SHOWN = 50
+LOG_READERS = "shown only to its team, to graders, and in a scrim to those who read its output"
 
 
 class SeatOut(BaseModel):
@@ -53,9 +54,9 @@ class SeatOut(BaseModel):
     mu_before: float | None
     mu_after: float | None
     charged_seconds: float | None = Field(default=None, description="with the replay")
-    max_move_seconds: float | None = Field(default=None, description="shown to its owner alone")
-    failed_step: int | None = Field(default=None, description="shown to its owner alone")
-    reason: str | None = Field(default=None, description="shown to its owner alone")
+    max_move_seconds: float | None = Field(default=None, description=LOG_READERS)
+    failed_step: int | None = Field(default=None, description=LOG_READERS)
+    reason: str | None = Field(default=None, description=LOG_READERS)
 
 
 class EpisodeOut(BaseModel):
