@@ -120,7 +120,7 @@ class VoidCause(StrEnum):
     """Why a match is void. Code decides by it; the reason beside it is a text for people."""
 
     AGENT_UNREACHABLE = "agent_unreachable"
-    """A remote agent did not answer, so the match was not played."""
+    """A remote agent was unreachable, so the match was not played."""
     ATTEMPTS_USED_UP = "attempts_used_up"
     """No attempt had a result."""
     OVERDUE = "overdue"
@@ -130,11 +130,11 @@ class VoidCause(StrEnum):
     ENTRY_LEFT = "entry_left"
     """An entry in it was withdrawn, disqualified or deleted."""
     NOT_NEEDED = "not_needed"
-    """What it was for was decided without it: a pairing, a tournament or a comparison."""
+    """Its pairing, tournament or comparison ended before it did."""
 
 
 class FaultCause(StrEnum):
-    """Why an attempt ended by a fault of a host, where something depends on it."""
+    """Why a machine failed an attempt. Only causes that code uses are listed; others are null."""
 
     NO_BOX = "no_box"
     """No box was ready in time because the host is busy."""

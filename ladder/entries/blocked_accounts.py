@@ -16,7 +16,7 @@ from ladder.people import audit_log, users
 from ladder.people.records import Viewer
 
 REASON: Final = "all people of its team are blocked; ask an administrator"
-"""Says PauseCause.TEAM_BLOCKED to the team."""
+"""Reason that the team of a TEAM_BLOCKED entry reads."""
 BLOCKED_TEAMS: Final = (
     "select t.team_id from (select distinct m.team_id from user_blocks b"
     "   join memberships m on m.user_id = b.user_id) t where (select bool_and("

@@ -1,5 +1,5 @@
--- An entry that is no longer paused has no cause of a pause. The site of the version before pauses
--- entries without a cause, with one of two reasons.
+-- An entry that is no longer paused has no cause of a pause. The site of the previous release
+-- pauses entries without a cause, with one of two reasons.
 create or replace function keep_pause_cause() returns trigger language plpgsql as $$
 begin
     new.pause_cause := case

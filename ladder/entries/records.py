@@ -32,10 +32,11 @@ class PauseCause(StrEnum):
     """
 
     UNREACHABLE = "unreachable"
-    """Active to paused: by the third strike of a remote agent. It is tried at growing intervals and
-    when its owner asks (``next_try_at``; during a try ``deadline_at``). Paused to active: a try
-    passes. Paused to retired: no try passed for seven days. A block of its people changes nothing
-    until it is active again. A reinstatement brings it back as paused, with a try at once."""
+    """Active to paused: by the third strike of a remote agent. A *try* is a validation match of a
+    paused entry. It comes at growing intervals and when its owner asks (``next_try_at``; during a
+    try ``deadline_at``). Paused to active: a try passes. Paused to retired: no try passed for seven
+    days. A block of its people changes nothing until it is active again. A reinstatement brings it
+    back as paused, with a try at once."""
     TEAM_BLOCKED = "team_blocked"
     """Active to paused: all people of its team are blocked. It is never tried. Paused to active: a
     person of its team is not blocked any more. A reinstatement brings it back as active; it is
@@ -107,7 +108,8 @@ class Entry:
     is_rated: bool
     """False if matches have one seat; ``mu`` and ``sigma`` then mean nothing."""
     strikes: int
-    """Rated matches in which the remote agent did not answer; the third pauses the entry."""
+    """Rated matches in which the remote agent was unreachable or answered nothing; the third pauses
+    the entry."""
     pause_cause: PauseCause | None
     """None unless it is paused."""
     paused_at: datetime | None

@@ -1,7 +1,7 @@
 """Changes a league, which may have members already, and the state of its seasons.
 
-Each act is in the audit log: who, when, and what changed. A changed title or description is only
-named there, because an account may be erased with its texts.
+Each act is in the audit log: who, when, and what changed. For a title or description the log says
+only that it changed, because deleting an account must also delete its texts.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ language sql immutable parallel safe as $$
                   1, 16)
 $$;
 
--- Adds the pairs of new seats. A statement inserts all seats of its matches. The version before
+-- Adds the pairs of new seats. A statement inserts all seats of its matches. The previous release
 -- inserts seats one by one, in their order; the second branch is for it.
 create or replace function add_meetings() returns trigger language plpgsql as $$
 begin

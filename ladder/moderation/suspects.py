@@ -1,7 +1,7 @@
 """Lists for hosts what looks like copies of one agent or like thrown games. Proves nothing.
 
-The groups and the throwers come from the results and the newest official standing alone. Nothing
-follows from a name on this list: only a host's act changes a place (``shared_places``).
+The groups and the throwers come from the results and the newest official standing alone. A name on
+this list changes no score, rank or medal, only the pairing. A host can act (``shared_places``).
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ def set_policy(conn: Connection, agent: Agent, policy: ScrimPolicy) -> ScrimPoli
             *(policy.from_minute, policy.until_minute, policy.accepts_automatically),
         ),
     )
-    # The version before this one reads the agent's own columns.
+    # The previous release reads the agent's own columns.
     is_open = policy.whom is Whom.ANYONE and policy.accepts_automatically
     conn.execute(
         "update agents set open_for_scrims = %s, scrims_per_requester_daily = %s where id = %s",

@@ -1,4 +1,4 @@
-"""Finds contenders that lose to one favourite, or come last beside it, against expectation. Pure.
+"""Finds contenders that lose to one favourite, or come last in games with it, too often. Pure.
 
 Each pair's results are compared with its skills. The favourite's own skill is estimated without the
 suspicious pairs, because thrown games raise it. One unlikely pair proves little among thousands. So
@@ -41,8 +41,8 @@ ROOT2: Final = 2.0**0.5
 
 @dataclass(frozen=True, slots=True)
 class UnlikelyPair:
-    """A contender that loses to the favourite, or comes last beside it, more often than the skills
-    say.
+    """A contender that loses to the favourite, or comes last in games with it, more often than the
+    skills say.
     """
 
     thrower: int

@@ -27,7 +27,7 @@ TEXTS = {
     "its pairing is over": VoidCause.NOT_NEEDED,
     "the comparison has its verdict": VoidCause.NOT_NEEDED,
 }
-"""Every text of the version before that had no cause."""
+"""Every text of the previous release that had no cause."""
 DETAILS = {
     "BoxLate: no box was free in time": FaultCause.NO_BOX,
     "HostTooSlow: seat 1 waited": FaultCause.SLOW_HOST,
@@ -35,7 +35,7 @@ DETAILS = {
 }
 
 
-def test_the_migration_gives_rows_of_the_version_before_their_causes(
+def test_the_migration_gives_rows_of_the_previous_release_their_causes(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with psycopg.connect(database_url, autocommit=True) as conn:

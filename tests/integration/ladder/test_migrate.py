@@ -28,7 +28,7 @@ EARLIER = [
     "0012_remote.sql",
     "0013_rounds_and_replays.sql",
 ]
-"""The migrations of the version before the first schema in one file."""
+"""The migrations of releases before the first schema in one file."""
 ADD = ("9002_before_add_motto.sql", "alter table teams add column motto text not null default '';")
 DROP = ("9002_after_drop_turn.sql", "alter table matches drop column turn;")
 OLD_GREETING = """

@@ -159,7 +159,7 @@ def test_a_suspect_favourite_also_meets_entries_whose_games_tell_little() -> Non
     assert sum(each < 15 for each in opponents) > len(opponents) / 15
 
 
-def test_a_suspect_favourite_whose_games_tell_little_hardly_plays_more_than_it_leads() -> None:
+def test_a_favourite_of_low_weight_plays_little_more_than_it_leads() -> None:
     skill = np.linspace(4.0, -4.0, 60).tolist()
     field = rated_field(skill)
     places = well_known(skill)
