@@ -81,3 +81,34 @@ def test_a_bracket_and_a_show_are_readable_on_a_desktop_and_on_a_phone(
         page = mine.open(f"/tournaments/{cup.id}")
         press(page, "Show all results so far to everybody")
         assert {one.embargo for one in cup.games() if one.outcome} == {"public"}
+
+
+@pytest.mark.browser
+def test_a_table_of_different_numbers_of_heats_shows_points_a_heat(
+    site: Site, tab: Callable[..., Tab]
+) -> None:
+    with connect(site.database_url, autocommit=True) as conn:
+        contest = raise_contest(conn, seats=4)
+        cup = raise_cup(contest, {"stages": [{"format": "heats", "seats": 4, "rounds": 3}]})
+        cup.enter(5)
+        cup.start()
+        cup.play_round()
+        cup.play_round()
+        means = [line.points_a_heat for line in cup.view().standings(1)]
+        _, secret = shows.create_show(conn, cup.id, contest.host, NewShow())
+        for width in (1280, 390):
+            mine = tab(width=width)
+            page = mine.open(f"/tournaments/{cup.id}")
+            assert page.evaluate(NAMES) == []
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            heads = page.locator("#places-1 th[scope=col]").all_inner_texts()
+            assert heads[2:5] == ["Score", "Played", "Per heat"]
+            cells = page.locator("#places-1 tbody td:nth-child(5)").all_inner_texts()
+            assert cells == means
+            page = mine.open(f"/shows/{secret}")
+            if width == 1280:  # all screens of a show move together
+                page.keyboard.press("e")
+                expect(page.locator(".show-table th[scope=col]").last).to_have_text("Played")
+                page.keyboard.press("e")
+            expect(page.locator(".show-table th[scope=col]").last).to_have_text("Per heat")
+            assert page.evaluate("document.documentElement.scrollWidth") <= width

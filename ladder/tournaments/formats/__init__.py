@@ -3,9 +3,10 @@
 ``plan`` describes a tournament and ``plan_check`` checks it. ``course`` computes everything that
 follows from the results: pairings, games to play, tables and the champion. ``records`` holds what
 it answers. The formats are in ``round_robin``, ``elimination``, ``swiss`` (paired by ``dutch``) and
-``heats``; ``series`` and ``heat`` judge one pairing. ``tie_breaks`` and ``standings`` make tables,
-``drawing`` lays out brackets, ``dependence`` finds what hangs on a result. ``draw`` draws from the
-committed seed, ``export`` and ``trf`` write files, and ``certainty`` says how surely the best wins.
+``heats`` (ranked by ``heat_scores``); ``series`` and ``heat`` judge one pairing. ``tie_breaks`` and
+``standings`` make tables, ``drawing`` lays out brackets, ``dependence`` finds what hangs on a
+result. ``draw`` draws from the committed seed, ``export`` and ``trf`` write files, and
+``certainty`` says how surely the best wins.
 """
 
 from ladder.tournaments.formats.certainty import Certainty, how_sure

@@ -250,19 +250,24 @@ class _World:
         return np.array(ones), np.array(twos)
 
     def _heats(self, stage: Heats | SwissHeats, field: Ints) -> Ints:
+        """Ranks by points per heat; entrants take turns to sit out, in a drawn order."""
         count = field.shape[1]
-        heats = count // stage.seats
-        score = np.zeros(field.shape)
-        for _ in range(stage.rounds):
-            mixed = self._rng.permuted(np.tile(np.arange(count), (len(field), 1)), axis=1)
+        many = count // stage.seats * stage.seats
+        score, played, mean = np.zeros(field.shape), np.zeros(field.shape), np.zeros(field.shape)
+        rows = self._rows[:, None]
+        turns = self._rng.permuted(np.tile(np.arange(count), (len(field), 1)), axis=1)
+        for round in range(stage.rounds):
+            here = np.arange(round * many, (round + 1) * many) % count
+            playing = self._rng.permuted(turns[:, here], axis=1)
             if isinstance(stage, SwissHeats):
-                near = np.argsort(-np.take_along_axis(score, mixed, axis=1), axis=1, kind="stable")
-                mixed = np.take_along_axis(mixed, near, axis=1)
-            for heat in range(heats):
-                members = mixed[:, heat * stage.seats : (heat + 1) * stage.seats]
-                who = np.take_along_axis(field, members, axis=1)
-                score[self._rows[:, None], members] += self._heat_points(who, stage.heat.games)
-        return _by_score(field, score)
+                near = np.argsort(-mean[rows, playing], axis=1, kind="stable")
+                playing = np.take_along_axis(playing, near, axis=1)
+            for first in range(0, many, stage.seats):
+                members = playing[:, first : first + stage.seats]
+                score[rows, members] += self._heat_points(field[rows, members], stage.heat.games)
+            played[rows, playing] += 1
+            mean = score / np.maximum(played, 1)
+        return _by_score(field, mean)
 
     def _heat_points(self, members: Ints, games: int) -> Floats:
         """Returns the sums of beaten opponents, [draws, members]."""

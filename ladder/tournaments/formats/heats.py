@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ladder.tournaments.formats.draw import draw_order
 from ladder.tournaments.formats.heat import SoloRules, judge_solo
+from ladder.tournaments.formats.heat_scores import score_heats
 from ladder.tournaments.formats.heat_seating import (
     Heat,
     color_seats,
@@ -103,8 +104,9 @@ def _divide(
 ) -> Sequence[Heat]:
     if isinstance(stage, Heats) or not rounds:
         return planned
-    points = heat_points(run, rounds)
-    table = sorted(run.field, key=lambda each: (-points[each], run.seeds[each]))
+    scores = score_heats(run, _flat(rounds), run.here(len(rounds) + 1))
+    means = {each: scores.points_a_heat(each) for each in run.field}
+    table = sorted(run.field, key=lambda each: (-means[each], run.seeds[each]))
     place = [0] * len(run.field)
     for n, entrant in enumerate(table):
         place[run.seeds[entrant] - 1] = n
@@ -129,16 +131,6 @@ def _encounters(run: StageRun, rounds: Sequence[Sequence[Pairing]]) -> NDArray[n
             met[one, two] += 1
             met[two, one] += 1
     return met
-
-
-def heat_points(run: StageRun, rounds: Sequence[Sequence[Pairing]]) -> dict[int, float]:
-    """Returns everybody's points after these rounds."""
-    points = dict.fromkeys(run.field, 0.0)
-    for pairing in _flat(rounds):
-        if pairing.outcome is not None:
-            for each, gained in zip(pairing.outcome.order, pairing.outcome.scores, strict=True):
-                points[each] += gained
-    return points
 
 
 def run_knockout_heats(run: StageRun, stage: KnockoutHeats) -> StageCourse:
@@ -237,6 +229,6 @@ def run_solo(run: StageRun, stage: Solo) -> StageCourse:
 def solo_order(run: StageRun, round: Sequence[Pairing]) -> list[int]:
     """Returns the entrants of a finished round, highest reward first; who withdrew is last."""
     here = set(run.here(round[0].key.round + 1))
-    points = heat_points(run, [round])
-    members = [pairing.outcome.order[0] for pairing in round if pairing.outcome is not None]
-    return sorted(members, key=lambda each: (each not in here, -points[each], run.seeds[each]))
+    outcomes = [pairing.outcome for pairing in round if pairing.outcome is not None]
+    points = {each.order[0]: each.scores[0] for each in outcomes}
+    return sorted(points, key=lambda each: (each not in here, -points[each], run.seeds[each]))

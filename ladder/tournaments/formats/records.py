@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import NewType
+from typing import Final, NewType
 
 from ladder.errors import Invalid
 from ladder.tournaments.formats.plan import Plan
@@ -15,6 +15,8 @@ Entrant = NewType("Entrant", int)
 """Place in the seed order at the lock, from 1."""
 Position = tuple[int, int]
 """A stage and a round, both from 1."""
+POINTS_A_HEAT: Final = "points a heat"
+"""Name of a column of tables of heats, if the entrants have different numbers of heats."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -262,4 +264,9 @@ class Standing:
     tie_breaks: tuple[tuple[str, str], ...]
     """Names and values as shown."""
     explanation: str
-    """Why it stands behind the one above it."""
+    """Why it stands before the next one."""
+
+    @property
+    def points_a_heat(self) -> str:
+        """What orders heats whose numbers differ, as shown; empty in other tables."""
+        return dict(self.tie_breaks).get(POINTS_A_HEAT, "")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 
-from ladder.tournaments.formats.heats import heat_points
+from ladder.tournaments.formats.heat_scores import HeatScores, score_heats
 from ladder.tournaments.formats.plan import (
     DoubleElimination,
     Gauntlet,
@@ -18,7 +19,7 @@ from ladder.tournaments.formats.plan import (
     SwissHeats,
     TieBreak,
 )
-from ladder.tournaments.formats.records import By, Pairing, Standing, State
+from ladder.tournaments.formats.records import POINTS_A_HEAT, By, Pairing, Standing, State
 from ladder.tournaments.formats.round_robin import divide_into_groups
 from ladder.tournaments.formats.stage_run import StageRun
 from ladder.tournaments.formats.tie_breaks import order_by_tie_breaks, read_record
@@ -68,36 +69,51 @@ def _table(
 
 
 def _heat_table(run: StageRun, pairings: Sequence[Pairing]) -> list[Standing]:
-    """Orders by points, then by heats won, then by seed; among equals who withdrew is last."""
-    points = heat_points(run, [pairings])
-    played = dict.fromkeys(run.field, 0)
-    wins = dict.fromkeys(run.field, 0)
-    for pairing in pairings:
-        if pairing.outcome is not None:
-            for entrant in pairing.outcome.order:
-                played[entrant] += 1
-            wins[pairing.outcome.order[0]] += 1
-    gone = {each: run.gone_after(each) is not None for each in run.field}
+    """Orders by points and then by wins, both per heat, then by seed.
+
+    Among equals who withdrew is last.
+    """
+    gone = {each for each in run.field if run.gone_after(each) is not None}
+    scores = score_heats(run, pairings, set(run.field) - gone)
+    means = {each: scores.points_a_heat(each) for each in run.field}
+    won = {each: scores.wins_a_heat(each) for each in run.field}
     order = sorted(
-        run.field, key=lambda each: (-points[each], -wins[each], gone[each], run.seeds[each])
+        run.field, key=lambda each: (-means[each], -won[each], each in gone, run.seeds[each])
     )
     lines = []
     for rank, entrant in enumerate(order, 1):
-        text = ""
-        if rank < len(order):
-            below = order[rank]
-            if points[entrant] != points[below]:
-                text = f"points: {points[entrant]:g}; the next has {points[below]:g}"
-            elif wins[entrant] != wins[below]:
-                text = f"same points; heats won: {wins[entrant]}; the next has {wins[below]}"
-            else:
-                text = "all equal; "
-                text += "the next withdrew" if gone[below] > gone[entrant] else "better seed"
-        ties = ((TieBreak.WINS.value, str(wins[entrant])),)
-        lines.append(
-            Standing(rank, entrant, 0, points[entrant], played[entrant], wins[entrant], ties, text)
-        )
+        below = order[rank : rank + 1]
+        text = _explain_heats(scores, entrant, below[0], gone) if below else ""
+        points, played, wins = scores.points[entrant], scores.played[entrant], scores.wins[entrant]
+        ties = [(TieBreak.WINS.value, str(wins))]
+        if not scores.is_even:
+            ties.insert(0, (POINTS_A_HEAT, _decimal(means[entrant])))
+        lines.append(Standing(rank, entrant, 0, points, played, wins, tuple(ties), text))
     return lines
+
+
+def _explain_heats(scores: HeatScores, entrant: int, below: int, gone: set[int]) -> str:
+    """Says why an entrant stands before the one below it."""
+    one, two = scores.points_a_heat(entrant), scores.points_a_heat(below)
+    if one != two and scores.is_even:
+        return f"points: {scores.points[entrant]:g}; the next has {scores.points[below]:g}"
+    if one != two:
+        places = next((n for n in range(2, 12) if _decimal(one, n) != _decimal(two, n)), 12)
+        text = f"points a heat: {_decimal(one, places)}; the next has {_decimal(two, places)}"
+        missed = scores.played[below] < scores.counted[below]
+        return text + (", as heats that it missed count 0" if missed and below in gone else "")
+    if scores.wins_a_heat(entrant) != scores.wins_a_heat(below):
+        if scores.is_even:
+            wins = scores.wins
+            return f"same points; heats won: {wins[entrant]}; the next has {wins[below]}"
+        shares = [f"{scores.wins[each]} of {scores.counted[each]}" for each in (entrant, below)]
+        return f"same points a heat; heats won: {shares[0]}; the next has {shares[1]}"
+    withdrew = below in gone and entrant not in gone
+    return f"all equal; {'the next withdrew' if withdrew else 'better seed'}"
+
+
+def _decimal(value: Fraction, places: int = 2) -> str:
+    return f"{float(value):.{places}f}".rstrip("0").rstrip(".")
 
 
 def _knockout_table(run: StageRun, pairings: Sequence[Pairing]) -> list[Standing]:

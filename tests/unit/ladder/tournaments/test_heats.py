@@ -2,8 +2,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import combinations
+from fractions import Fraction
+from itertools import combinations, permutations
+from random import Random
 
+import numpy as np
 import pytest
 
 from ladder.tournaments.formats import (
@@ -12,15 +15,21 @@ from ladder.tournaments.formats import (
     Game,
     HeatRules,
     Heats,
+    Key,
     KnockoutHeats,
     Plan,
     Progress,
     Solo,
+    Standing,
     SwissHeats,
+    WantedGame,
+    export_csv,
+    how_sure,
     play,
     standings,
 )
-from ladder.tournaments.formats.heat_seating import color_seats, take_turns
+from ladder.tournaments.formats.heat_scores import HeatScores
+from ladder.tournaments.formats.heat_seating import color_seats, near_heats, take_turns
 from tests.unit.ladder.tournaments.simulated import Played, play_out
 
 SEATS = (3, 4, 8)
@@ -165,3 +174,123 @@ def test_the_table_of_heats_explains_a_place_by_points() -> None:
         "points: 1; the next has 0",
         "",
     ]
+
+
+def play_ranked(stage: Heats | SwissHeats, ranking: Sequence[int]) -> Played:
+    """Plays a stage in which the entrants that are earlier in the ranking always win."""
+
+    def ranked(wanted: WantedGame, rng: Random) -> Game:
+        order = sorted(wanted.entrants, key=ranking.index)
+        places = tuple(1 + order.index(each) for each in wanted.entrants)
+        return Game(wanted.number, wanted.entrants, places)
+
+    return play_out(stage, len(ranking), result=ranked)
+
+
+def table_of(played: Played) -> list[Standing]:
+    return standings(played.event, played.progress, played.course, 1)
+
+
+@pytest.mark.parametrize("seats", [3, 4])
+def test_winner_of_its_only_heat_is_before_those_with_more_heats(seats: int) -> None:
+    stage = Heats(seats=seats, rounds=2)
+    size = seats + 1
+    heats = Counter(each for lineup in seatings(play_out(stage, size)) for each in lineup)
+    once, other = (each for each in range(1, size + 1) if heats[each] == 1)
+    twice = [each for each in heats if heats[each] == 2]
+    first, second, *_ = table_of(play_ranked(stage, [once, *twice, other]))
+    assert [first.entrant, second.entrant] == [once, twice[0]]
+    assert [first.played, second.played] == [1, 2]
+    assert first.score < second.score
+    assert first.points_a_heat == f"{seats - 1}"
+    assert first.explanation == f"points a heat: {seats - 1}; the next has {seats - 1.5:g}"
+    assert export_csv([first], {}).splitlines()[0].endswith(",points a heat,tie-break wins")
+
+
+def test_withdrawn_winner_of_one_heat_does_not_lead() -> None:
+    event = Event(Plan((Heats(rounds=3),)), 5, b"s" * 32)
+    results: dict[Key, list[Game]] = {}
+    gone = play(event, Progress({})).pairings[0].entrants[0] or 0
+    for _ in range(3):
+        course = play(event, Progress(results, {gone: (1, 1)}))
+        last = course.pairings[-1]
+        order = sorted(last.wanted[0].entrants, key=lambda each: (each != gone, each))
+        places = tuple(1 + order.index(each) for each in last.wanted[0].entrants)
+        results[last.key] = [Game(1, last.wanted[0].entrants, places)]
+    progress = Progress(results, {gone: (1, 1)})
+    table = standings(event, progress, play(event, progress), 1)
+    assert sorted(line.played for line in table) == [1, 2, 3, 3, 3]
+    assert table[0].entrant != gone
+    rank = next(n for n, line in enumerate(table) if line.entrant == gone)
+    assert table[rank].score == 3
+    assert table[rank].points_a_heat == "1.5"
+    assert table[rank - 1].explanation.endswith("has 1.5, as heats that it missed count 0")
+
+
+def test_table_of_equal_numbers_of_heats_is_by_points() -> None:
+    for seed in range(5):
+        table = table_of(play_out(Heats(rounds=3), 8, seed))
+        assert {line.played for line in table} == {3}
+        order = sorted(table, key=lambda line: (-line.score, -line.wins, line.entrant))
+        assert table == order
+        assert [line.tie_breaks for line in table] == [(("wins", f"{n.wins}"),) for n in table]
+        assert not any("heat:" in line.explanation for line in table)
+
+
+def test_entrant_without_a_heat_yet_is_last() -> None:
+    event = Event(Plan((SwissHeats(rounds=3),)), 5, b"s" * 32)
+    (first,) = play(event, Progress({})).pairings
+    progress = Progress({first.key: [Game(1, first.wanted[0].entrants, (1, 1, 1, 1))]})
+    *_, last = standings(event, progress, play(event, progress), 1)
+    assert last.entrant not in first.entrants
+    assert (last.played, last.score) == (0, 0)
+
+
+def test_equal_means_of_different_numbers_of_heats_are_equal() -> None:
+    scores = HeatScores(
+        {1: 0.1 + 0.1 + 0.1, 2: 0.1 + 0.1, 3: 5 / 3, 4: 5 / 3 + 5 / 3 + 5 / 3},
+        {1: 3, 2: 2, 3: 1, 4: 3},
+        {1: 0, 2: 0, 3: 0, 4: 0},
+        {1: 3, 2: 2, 3: 1, 4: 3},
+    )
+    assert scores.points_a_heat(1) == scores.points_a_heat(2)
+    assert scores.points_a_heat(3) == scores.points_a_heat(4)
+
+
+def test_swiss_heats_are_paired_by_points_a_heat() -> None:
+    for seed in range(8):
+        played = play_out(SwissHeats(rounds=3), 9, seed)
+        before = [each for each in played.course.pairings if each.key.round < 3]
+        last = [each for each in played.course.pairings if each.key.round == 3]
+        points, heats = Counter[int](), Counter[int]()
+        met = np.zeros((9, 9), np.int64)
+        for pairing in before:
+            assert pairing.outcome is not None
+            for entrant, score in zip(pairing.outcome.order, pairing.outcome.scores, strict=True):
+                points[entrant] += int(score)
+                heats[entrant] += 1
+            for one, two in permutations(pairing.outcome.order, 2):
+                met[one - 1, two - 1] += 1
+        table = sorted(range(1, 10), key=lambda n: (-Fraction(points[n], heats[n]), n))
+        place = [table.index(n) for n in range(1, 10)]
+        seats = {(n or 0) - 1: seat for each in last for seat, n in enumerate(each.entrants)}
+        wanted = near_heats(seats, 4, place, met)
+        assert [tuple((n or 0) - 1 for n in each.entrants) for each in last] == wanted
+
+
+def test_withdrawal_changes_no_heat_that_was_paired() -> None:
+    for seed in range(8):
+        played = play_out(SwissHeats(rounds=3), 9, seed)
+        before = [each for each in played.course.pairings if each.key.round < 3]
+        heats = Counter(each for pairing in before for each in pairing.entrants)
+        rarest = {each or 0: (1, 3) for each in heats if heats[each] == 1}
+        after = play(played.event, Progress(played.results, rarest))
+        assert len(rarest) == 2
+        assert after.pairings == played.course.pairings
+        assert after.stale == ()
+
+
+@pytest.mark.parametrize("stage", [Heats(rounds=2), SwissHeats(rounds=2)])
+def test_certainty_of_heats_ranks_by_points_a_heat(stage: Heats | SwissHeats) -> None:
+    found = how_sure(Plan((stage,)), [20.0, 0.0, 0.0, 0.0, 0.0], [1e-6] * 5)
+    assert found.best_wins == 1.0
