@@ -19,7 +19,7 @@ def suspects(
 ) -> None:
     """List entries whose results look like copies or like games lost on purpose; hosts only.
 
-    The list follows from results alone and proves nothing. Nothing happens to an entry without
+    The list follows from results alone and proves nothing. No score, rank or medal changes without
     an act of a host.
     """
     with connect() as ladder:
