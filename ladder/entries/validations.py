@@ -2,9 +2,9 @@
 
 The turn of a validation match is the number of other waiting uploads of its team. A team without
 members has only agents that the operator entered. The turn of its upload is one higher, so the
-first waiting upload of each team of people goes first. If such a match is void because it waited
-too long (`queue_seconds` of the season), the next one has no higher turn. Then only uploads that
-wait already go before it.
+first waiting upload of each team of people goes first. If such a match is void, for example because
+it waited too long (`queue_seconds` of the season), the next one of its entry has turn 0. Then only
+uploads that wait already go before it.
 """
 
 from __future__ import annotations
@@ -46,14 +46,15 @@ class QueuePlace:
 def make_validation_match(conn: Connection, season: Season, entry_id: EntryId) -> MatchId:
     """Creates the entry's next validation match and sets its deadline."""
     row = conn.execute(
-        "select e.submission_id, e.agent_id, e.team_id, e.profile, (select count(*) from entries o"
-        "   where o.state = 'pending' and o.team_id = e.team_id and o.id <> e.id)"
-        " + (e.validations = 0 and not exists (select 1 from memberships m"
-        "   where m.team_id = e.team_id))::integer from entries e where e.id = %s",
+        "select submission_id, agent_id, team_id, profile, (select count(*) from entries o"
+        "   where o.state = 'pending' and o.team_id = e.team_id and o.id <> e.id),"
+        " exists (select 1 from memberships m where m.team_id = e.team_id), validations"
+        " from entries e where id = %s",
         (entry_id,),
     ).fetchone()
     assert row is not None
-    *owner, turn = row
+    *owner, others, has_members, made = row
+    turn = others if has_members else 0 if made else others + 1
     seat = LineupSeat(entry_id, *owner)
     match_id = matches.create_match(
         conn, season=season, kind=MatchKind.VALIDATION, lineup=[seat] * season.seats, turn=turn

@@ -402,19 +402,25 @@ def test_an_upload_of_a_person_goes_before_those_of_teams_without_people(contest
     ]
 
 
-def test_a_team_without_people_that_waited_too_long_goes_before_later_uploads(
-    contest: Contest,
+@pytest.mark.parametrize(
+    ("has_people", "order"),
+    [(False, ["waited", "waited", "later"]), (True, ["later", "waited", "waited"])],
+)
+def test_only_teams_without_people_that_waited_too_long_go_before_later_uploads(
+    contest: Contest, has_people: bool, order: list[str]
 ) -> None:
-    demo = _without_people(contest)
-    contest.conn.execute(
-        "update matches set deadline_at = now() where id = %s", (_validation(contest, demo),)
-    )
+    workers.register_worker(contest.conn, hello("w1"))
+    first = contest.pending() if has_people else _without_people(contest)
+    team = entries.get_entry(contest.conn, first).team_id
+    waited = [first, contest.pending(contest.agent(team))]
+    contest.conn.execute("update matches set deadline_at = now()")
     matches.expire_queued(contest.conn)
-    assert entries.expire_pending(contest.conn) == [demo]
-    contest.pending()
-    place = validations.queue_place_of(contest.conn, demo)
-    assert place is not None
-    assert place.position == 0
+    assert sorted(entries.expire_pending(contest.conn)) == waited
+    later = contest.pending()
+    names = {_validation(contest, one): "waited" for one in waited}
+    names[_validation(contest, later)] = "later"
+    woken = wake_up_messages.mark_matches_woken(contest.conn, {"validate": 4})
+    assert [names[match_id] for _, match_id in woken] == order
 
 
 def test_a_new_entry_records_the_previous_entry_of_its_agent(contest: Contest) -> None:
