@@ -1,8 +1,9 @@
 """Updates a database: migrations, SQL functions and monthly partitions.
 
-A migration (``migrations/NNNN_before_*.sql``, ``NNNN_after_*.sql``) runs once and never changes.
-``before`` files run before a roll-out and only add, so that processes of the previous version keep
-working. ``after`` files run after these processes have ended (``phases.py``). A new database gets
+A migration (``migrations/NNNN_before_*.sql``, ``NNNN_fill_*.sql``, ``NNNN_after_*.sql``) runs once
+and never changes. ``before`` files run before a roll-out and only add, so that processes of the
+previous version keep working. Then come the functions, and the ``fill`` files give old rows values.
+``after`` files run after these processes have ended (``migration_phases.py``). A new database gets
 all of them.
 
 Functions and triggers are files in their domain, such as ``matches/lease.sql``. A changed file runs
@@ -100,7 +101,7 @@ def turn_off_jit(conn: psycopg.Connection) -> None:
 
 
 def migration_files() -> list[File]:
-    """Returns every migration by number; ``before`` precedes ``after`` of the same number."""
+    """Returns every migration by number; within a number by phase."""
     return sorted(_sql_files(resources.files("ladder.database") / "migrations"), key=_file_order)
 
 
@@ -116,9 +117,9 @@ def _sql_files(folder: Traversable) -> list[File]:
     return [(f.name, f.read_text("utf-8")) for f in folder.iterdir() if f.name.endswith(".sql")]
 
 
-def _file_order(file: File) -> tuple[str, bool, str]:
+def _file_order(file: File) -> tuple[str, int, str]:
     name, _ = file
-    return name[:4], phase_of(name) is Phase.AFTER, name
+    return name[:4], list(Phase).index(phase_of(name)), name
 
 
 def migrate(url: str, *, after: bool = False) -> MigrationResult:
@@ -146,8 +147,10 @@ def migrate(url: str, *, after: bool = False) -> MigrationResult:
                 )
         due = [file for file in migrations if file[0] not in known]
         later = [file for file in due if known and phase_of(file[0]) is Phase.AFTER]
-        applied = _run_migrations(conn, [file for file in due if file not in later])
+        fills = [file for file in due if phase_of(file[0]) is Phase.FILL]
+        applied = _run_migrations(conn, [file for file in due if file not in later + fills])
         applied += _run_changed_functions(conn, migrations)
+        applied += _run_migrations(conn, fills)
         if after:
             applied += _run_migrations(conn, later)
         ensure_partitions(conn, MONTHS_AHEAD)

@@ -1,8 +1,9 @@
 """Determines the phase of a migration and checks its statements.
 
 A roll-out replaces processes one by one, so versions N and N-1 use one database together.
-Migrations before the roll-out may only add; those after it may remove. ``phase_violations`` reads
-the SQL text.
+Migrations before the roll-out may only add; those after it may remove. Migrations that fill old
+rows take no lock on a whole table, for which workers would wait. ``phase_violations`` reads the SQL
+text.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from enum import Enum
 from typing import Final
 
 FIRST: Final = "0001_schema.sql"
-NAME: Final = re.compile(r"\d{4}_(before|after)_[a-z0-9_]+\.sql")
+NAME: Final = re.compile(r"\d{4}_(before|fill|after)_[a-z0-9_]+\.sql")
 
 
 class Phase(Enum):
@@ -21,6 +22,8 @@ class Phase(Enum):
 
     BEFORE = "before"
     """Before the roll-out, while the previous version still runs."""
+    FILL = "fill"
+    """As BEFORE, but with the functions of the new version: gives old rows values."""
     AFTER = "after"
     """After the roll-out, when all processes have the new version."""
 
@@ -33,6 +36,10 @@ FILLED: Final = (
     "the previous version writes rows without a value: give a default, or move it"
     " to a file NNNN_after_*.sql"
 )
+OUTSIDE: Final = (
+    "others would wait until all rows are filled: move it to a file NNNN_before_*.sql or _after_*"
+)
+FILLING: Final = re.compile(r"(?:set\s+local|update|insert\s+into)\b|$", re.IGNORECASE)
 CURRENT: Final = "write it in a .sql file of its domain"
 FLAGS: Final = re.IGNORECASE | re.DOTALL
 COLUMN: Final = r'(?:if\s+exists\s+)?(?!(?:constraint|not|expression|identity)\b)[\w"]+'
@@ -69,7 +76,9 @@ def phase_of(name: str) -> Phase:
         return Phase.BEFORE
     found = NAME.fullmatch(name)
     if found is None:
-        raise ValueError(f"{name}: name the file NNNN_before_*.sql or NNNN_after_*.sql")
+        raise ValueError(
+            f"{name}: name the file NNNN_before_*.sql, NNNN_fill_*.sql or NNNN_after_*.sql"
+        )
     return Phase(found.group(1))
 
 
@@ -85,7 +94,9 @@ def dropped_functions(name: str, text: str) -> list[str]:
 def phase_violations(name: str, text: str) -> list[str]:
     """Returns the forbidden statements of a migration: ``file:line: statement; remedy``."""
     found = [(at, what, CURRENT) for at, what in _find_in_statements(FUNCTION, text)]
-    if phase_of(name) is Phase.BEFORE:
+    if phase_of(name) is Phase.FILL:
+        found += [(at, what, OUTSIDE) for at, what in _other_statements(text)]
+    elif phase_of(name) is Phase.BEFORE:
         found += [
             (at, what, remedy)
             for pattern, remedy in DESTRUCTIVE
@@ -111,6 +122,14 @@ def _find_in_statements(pattern: re.Pattern[str], text: str) -> Iterator[tuple[i
     for start, statement in _statements(text):
         for found in pattern.finditer(statement):
             yield start + found.start(), found.group()
+
+
+def _other_statements(text: str) -> Iterator[tuple[int, str]]:
+    """Yields the statements that a file which fills old rows must not have."""
+    for start, statement in _statements(text):
+        stripped = statement.strip()
+        if not FILLING.match(stripped):
+            yield start + statement.index(stripped), stripped
 
 
 def _required_columns_without_default(text: str) -> Iterator[tuple[int, str]]:

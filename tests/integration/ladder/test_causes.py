@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from ladder.database import migrate
-from ladder.enums import FaultCause, VoidCause
+from ladder.enums import FaultCause, MatchState, VoidCause
 from ladder.matches import history
 from tests.integration.ladder.contest import Contest
 
@@ -41,7 +41,7 @@ def test_the_migration_gives_rows_of_the_previous_release_their_causes(
     with psycopg.connect(database_url, autocommit=True) as conn:
         conn.execute("drop schema public cascade")
         conn.execute("create schema public")
-        others = [file for file in migrate.migration_files() if "_before_causes" not in file[0]]
+        others = [file for file in migrate.migration_files() if not file[0].startswith("0030")]
         monkeypatch.setattr(migrate, "migration_files", lambda: others)
         migrate.migrate(database_url)
         for number, text in enumerate(TEXTS):
@@ -63,9 +63,37 @@ def test_the_migration_gives_rows_of_the_previous_release_their_causes(
         assert dict(found) == TEXTS
         found = conn.execute("select detail, fault_cause from attempts").fetchall()
         assert dict(found) == DETAILS
-        for table in ("matches", "attempts"):  # the migration switched this trigger off
-            with pytest.raises(psycopg.Error, match="rows of the record are never changed"):
-                conn.execute(f"update {table} set worker = 'another'")
+
+
+def test_matches_go_on_while_a_migration_fills_causes(contest: Contest, database_url: str) -> None:
+    made = contest.rated(*(contest.active() for _ in range(4)))
+    [fill] = [text for name, text in migrate.migration_files() if name == "0030_fill_causes.sql"]
+    with psycopg.connect(database_url) as other:
+        other.execute(fill.encode())
+        contest.conn.execute("set lock_timeout = '5s'")
+        contest.play(made, [1, 2, 3, 4])  # the migration has not committed
+    assert history.get_match(contest.conn, made).state is MatchState.FINISHED
+
+
+def test_a_migration_fills_only_the_column_that_it_names(contest: Contest) -> None:
+    conn, made = contest.conn, contest.rated(*(contest.active() for _ in range(4)))
+    contest.play(made, [1, 2, 3, 4])
+
+    def fill(column: str, values: str) -> None:
+        with conn.transaction():
+            conn.execute("select set_config('peck.filling', %s, true)", (column,))
+            conn.execute(f"update matches set {values}")
+
+    for column, values in (
+        ("void_cause", "void_cause = 'overdue', worker = 'another'"),
+        ("worker", "worker = 'another'"),
+        ("", "void_cause = 'overdue'"),
+    ):
+        with pytest.raises(psycopg.Error, match="rows of the record are never changed"):
+            fill(column, values)
+    fill("void_cause", "void_cause = 'overdue'")
+    with pytest.raises(psycopg.Error, match="rows of the record are never changed"):
+        fill("void_cause", "void_cause = 'not_needed'")
 
 
 @pytest.mark.parametrize("text", list(TEXTS)[3:])  # SQL functions write the others

@@ -11,7 +11,7 @@ import pytest
 
 from ladder.database import db, migrate
 from ladder.database.migrate import MigrationResult
-from tests.integration.ladder.contest import raise_contest
+from tests.integration.ladder.contest import Contest, raise_contest
 
 EARLIER = [
     "0001_rows.sql",
@@ -30,6 +30,7 @@ EARLIER = [
 ]
 """The migrations of releases before the first schema in one file."""
 ADD = ("9002_before_add_motto.sql", "alter table teams add column motto text not null default '';")
+FILL = ("9002_fill_motto.sql", "update teams set motto = greet(id);")
 DROP = ("9002_after_drop_turn.sql", "alter table matches drop column turn;")
 OLD_GREETING = """
 create or replace function greet(p_name text) returns text language sql as $$ select p_name $$;
@@ -131,13 +132,25 @@ def test_a_new_database_gets_the_files_of_both_phases(database_url: str, version
     assert done.waiting == []
 
 
+def test_a_file_that_fills_runs_before_the_roll_out_with_the_new_functions(
+    contest: Contest, database_url: str, version: Version
+) -> None:
+    contest.team()
+    version.is_now(ADD, FILL, DROP, greeting=OLD_GREETING)
+    done = migrate.migrate(database_url)
+    assert done == MigrationResult([ADD[0], "functions/greeting.sql", FILL[0]], [DROP[0]])
+    assert ask(database_url, "select motto = id from teams") == [True]
+
+
 def test_before_files_run_first_within_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    names = ["0010_after_a.sql", "0002_before_b.sql", "0010_before_z.sql", "0001_schema.sql"]
+    names = ["0010_after_a.sql", "0002_before_b.sql", "0010_fill_m.sql", "0010_before_z.sql"]
+    names += ["0001_schema.sql"]
     monkeypatch.setattr(migrate, "_sql_files", lambda _: [(name, "") for name in names])
     assert [name for name, _ in migrate.migration_files()] == [
         "0001_schema.sql",
         "0002_before_b.sql",
         "0010_before_z.sql",
+        "0010_fill_m.sql",
         "0010_after_a.sql",
     ]
 

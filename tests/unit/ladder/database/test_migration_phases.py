@@ -11,7 +11,7 @@ from ladder.database import migrate
 from ladder.database.migration_phases import Phase, phase_of, phase_violations
 
 CHECKOUT = Path(__file__).resolve().parents[4]
-BEFORE, AFTER = "0002_before_x.sql", "0002_after_x.sql"
+BEFORE, FILL, AFTER = "0002_before_x.sql", "0002_fill_x.sql", "0002_after_x.sql"
 OF_THE_PREVIOUS_VERSION = {"lease_heartbeat"}
 """Functions that only processes of the previous version call. The next version drops them."""
 
@@ -78,6 +78,23 @@ def test_a_before_migration_may_add_objects(statement: str) -> None:
     assert phase_violations(BEFORE, statement) == []
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "alter table matches disable trigger user",
+        "create index matches_cause on matches (void_cause)",
+        "lock table matches",
+        "delete from matches",
+        "do $$ begin lock table matches; end $$",
+    ],
+)
+def test_a_filling_migration_must_not_stop_matches(statement: str) -> None:
+    text = f"set local peck.filling = 'motto';\nupdate teams set motto = 'x';\n{statement};\n"
+    fault, *_ = phase_violations(FILL, text)
+    assert fault.startswith(f"{FILL}:3: ")
+    assert "until all rows are filled" in fault
+
+
 @pytest.mark.parametrize("name", [BEFORE, AFTER])
 @pytest.mark.parametrize(
     "statement",
@@ -93,11 +110,8 @@ def test_functions_and_triggers_in_migrations_are_refused(name: str, statement: 
 
 
 def test_the_file_name_gives_the_phase() -> None:
-    assert (phase_of("0001_schema.sql"), phase_of(BEFORE), phase_of(AFTER)) == (
-        Phase.BEFORE,
-        Phase.BEFORE,
-        Phase.AFTER,
-    )
+    names = ("0001_schema.sql", BEFORE, FILL, AFTER)
+    assert [phase_of(name) for name in names] == [Phase.BEFORE, *Phase]
 
 
 @pytest.mark.parametrize("name", ["0002_x.sql", "2_before_x.sql", "0002_during_x.sql"])
