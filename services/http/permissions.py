@@ -260,15 +260,16 @@ def visible_match(conn: Connection, who: Viewer, key: str) -> Match:
 
 
 def void_reason(who: Viewer, found: Match) -> str | None:
-    """Why a match is void. Only hosts of the league see messages of machines."""
-    role = who.roles.get(found.league_id)
-    if (
-        found.void_cause is not VoidCause.ATTEMPTS_USED_UP
-        or who.is_admin
-        or has_scope(role, RoleScope.MANAGE)
-    ):
+    """Why a match is void. Only hosts of the league see messages of machines.
+
+    A match that became void during an update from the previous release may have no cause. Its
+    reason may hold such a message too.
+    """
+    if who.is_admin or has_scope(who.roles.get(found.league_id), RoleScope.MANAGE):
         return found.void_reason
-    return f"{found.attempt} attempts used up"
+    if found.void_cause is VoidCause.ATTEMPTS_USED_UP:
+        return f"{found.attempt} attempts used up"
+    return None if found.void_cause is None else found.void_reason
 
 
 def visible_match_filter(conn: Connection, who: Viewer) -> Callable[[Match], bool]:
