@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from fastapi import APIRouter, Request, Response
@@ -16,7 +17,8 @@ from ladder.people.records import Viewer
 from services.http import auth, permissions
 from services.http.app_state import Db
 from services.http.path_parameters import LeagueKey
-from services.web import forms
+from services.http.problems import ProblemError
+from services.web import form_texts, forms
 from services.web.account import redirect
 from services.web.forms import Form
 from services.web.page_rendering import PageRoute, render
@@ -44,12 +46,15 @@ def change_league(
     found = permissions.hosted_league(conn, who, league)
     auth.check_scopes(who, SCOPES)
     form = Form.of(given, values_of_league(who, found))
+    edited = merge_edits(form, given, values_of_league(who, found))
     try:
-        asked = LeagueChange.model_validate(request_of_form(form))
-        with conn.transaction():
-            league_update.change_league(conn, who, found, asked)
+        asked = LeagueChange.model_validate(request_of_fields(edited))
+        if not form.wrong:
+            with conn.transaction():
+                league_update.change_league(conn, who, found, asked)
     except (ValidationError, LadderError) as error:
         form.add_errors(error)
+    if form.wrong:
         return render_form(request, who, found, form)
     return redirect(f"/leagues/{found.slug}?done=edited")
 
@@ -68,22 +73,47 @@ def values_of_league(who: Viewer, league: League) -> dict[str, str]:
     return values
 
 
-def request_of_form(form: Form) -> dict[str, Any]:
-    """The API request of the form."""
-    return {
-        **form.values,
-        "description": form.values["description"].replace("\r\n", "\n"),
-        "same_team_lineups": bool(form.values["same_team_lineups"]),
-    }
+def merge_edits(form: Form, given: Mapping[str, Any], present: Mapping[str, str]) -> dict[str, str]:
+    """Returns the fields that the visitor changed since the page showed them.
+
+    The form's other fields get their present value. A field that someone else has changed too gets
+    an error. Raises ProblemError if the page did not show a field.
+    """
+    edited = {}
+    for name, now in present.items():
+        sent, shown = plain_text(form.values[name]), given.get(f"shown.{name}")
+        if shown is None:
+            raise ProblemError("invalid", form_texts.STALE_FORM)
+        if sent == plain_text(shown):
+            form.values[name] = now
+            continue
+        edited[name] = sent
+        if plain_text(now) not in (sent, plain_text(shown)):
+            form.wrong[name] = form_texts.CHANGED_MEANWHILE.format(now)
+    return edited
+
+
+def plain_text(text: str) -> str:
+    """The text without what a browser changes in a field: line ends and spaces around it."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").strip()
+
+
+def request_of_fields(edited: Mapping[str, str]) -> dict[str, Any]:
+    """The API request that changes these fields alone."""
+    asked: dict[str, Any] = dict(edited)
+    if "same_team_lineups" in asked:
+        asked["same_team_lineups"] = bool(asked["same_team_lineups"])
+    return asked
 
 
 def render_form(request: Request, who: Viewer, league: League, form: Form) -> Response:
-    """Shows the form; 422 with its errors."""
+    """Shows the form, with the present values hidden in it; 422 with its errors."""
     return render(
         request,
         "edit_league.html",
         status=422 if form.wrong else 200,
         form=form,
+        shown=values_of_league(who, league),
         league=league,
         may="leagues:write" in who.scopes or who.is_admin,
     )

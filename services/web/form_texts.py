@@ -9,6 +9,9 @@ from ladder.entries.records import Entry
 
 LOGIN_FAILED: Final = "Copy the whole token again: this one is mistyped, expired or revoked."
 STALE_FORM: Final = "Load the page again: this form is out of date or comes from another site."
+CHANGED_MEANWHILE: Final = (
+    "Save again to keep your entry: someone has changed this to {!r} since you opened the form."
+)
 FORM_OF_OTHER_LEAGUE: Final = "Load the page again: this form belongs to another league."
 ADDRESS_INVALID: Final = "Check the address: a part of it is not valid."
 NOT_FOUND: Final = (

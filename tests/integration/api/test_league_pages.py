@@ -7,7 +7,7 @@ from html import unescape
 import pytest
 
 from ladder.enums import LeagueRole
-from tests.integration.api.browsing import Browser, browse
+from tests.integration.api.browsing import FIELD, Browser, browse
 from tests.integration.api.shared import fresh_world as fresh_world
 from tests.integration.api.shared import world as world
 from tests.integration.api.world import World
@@ -104,6 +104,60 @@ def test_a_co_host_edits_all_but_who_sees_the_league(world: World, league: str) 
         browser.submit(path, title="Ducks", visibility="private")
     changed = member.league(league)
     assert (changed["title"], changed["visibility"]) == ("Ducks", "public")
+
+
+def open_form(browser: Browser, path: str) -> dict[str, str]:
+    """The fields of the form that edits a league, as the page shows them now."""
+    page = browser.get(path).text
+    hidden = {name: unescape(value) for name, value in FIELD.findall(page)}
+    shown = {
+        name.removeprefix("shown."): value.replace("\n", "\r\n")
+        for name, value in hidden.items()
+        if name.startswith("shown.")
+    }
+    names = ("title", "description", "visibility", "replay_visibility")
+    return {**hidden, **{name: shown.get(name, "") for name in names}}
+
+
+def test_an_old_form_undoes_no_change_of_another_host(world: World, league: str) -> None:
+    member, path = world.client("member"), f"/leagues/{league}/edit"
+    member.change_league(league, title="Gese", description="One\ntwo\n")
+    with browse(world, "member") as browser:
+        form = open_form(browser, path)
+        member.change_league(league, visibility="private", replay_visibility="own")
+        member.change_league(league, same_team_lineups=True)
+        done = browser.http.post(path, data={**form, "visibility": "public", "title": "Geese"})
+        assert "Your changes are saved." in done.text
+    changed = member.league(league)
+    names = ("title", "description", "visibility", "replay_visibility", "same_team_lineups")
+    assert [changed[name] for name in names] == ["Geese", "One\ntwo\n", "private", "own", True]
+
+
+def test_a_field_that_two_hosts_change_needs_a_second_save(world: World, league: str) -> None:
+    member, path = world.client("member"), f"/leagues/{league}/edit"
+    with browse(world, "member") as browser:
+        form = {**open_form(browser, path), "title": "Swans", "replay_visibility": "members"}
+        member.change_league(league, title="Ducks", visibility="private")
+        refused = browser.http.post(path, data=form)
+        assert refused.status_code == 422
+        assert "someone has changed this to 'Ducks'" in wrong(refused.text, "title")
+        assert 'value="Swans"' in refused.text
+        assert 'value="private" checked' in refused.text
+        assert member.league(league)["replay_visibility"] == "public"
+        hidden = {name: unescape(value) for name, value in FIELD.findall(refused.text)}
+        browser.http.post(path, data={**form, **hidden, "visibility": "private"})
+    changed = member.league(league)
+    names = ("title", "visibility", "replay_visibility")
+    assert [changed[name] for name in names] == ["Swans", "private", "members"]
+
+
+def test_a_form_without_the_shown_values_changes_nothing(world: World, league: str) -> None:
+    path = f"/leagues/{league}/edit"
+    with browse(world, "member") as browser:
+        answer = browser.send(path, path, title="Swans", visibility="public")
+        assert answer.status_code == 422
+        assert "Load the page again" in answer.text
+    assert world.client("member").league(league)["title"] == "Geese"
 
 
 @pytest.mark.parametrize("page", ["edit", "new-season", "roster"])
