@@ -86,11 +86,28 @@ def change_role(
         staff.refuse_competitor_as_staff(conn, league.id, user_id)
     if before is LeagueRole.HOST:
         _refuse_last_host(conn, league)
-    leagues.set_member_role(conn, league.id, user_id, role)
+    replace_role(conn, by.user_id, league.id, user_id, role)
+
+
+def replace_role(
+    conn: Connection,
+    by: UserId | None,
+    league_id: LeagueId,
+    user_id: UserId,
+    role: LeagueRole | None,
+) -> None:
+    """Gives a person a role instead of the earlier one and writes an audit entry; checks no right.
+
+    The caller has locked the league. A repeat changes nothing. Raises NotFound for the person.
+    """
+    before = role_of(conn, league_id, user_id)
+    if before is role:
+        return
+    leagues.set_member_role(conn, league_id, user_id, role)
     audit_log.record_audit(
         conn,
-        league.id,
-        by=by.user_id,
+        league_id,
+        by=by,
         act="role",
         subject=user_id,
         reason=f"{before or 'no role'} becomes {role or 'no role'}",

@@ -15,8 +15,8 @@ from psycopg.rows import class_row
 from ladder.database.db import Connection, atomic_function
 from ladder.enums import LeagueRole
 from ladder.ids import InvitationId, LeagueId, TeamId, UserId
-from ladder.leagues import invitations, leagues
-from ladder.leagues.members import PLAIN, role_of
+from ladder.leagues import invitations
+from ladder.leagues.members import PLAIN, replace_role, role_of
 from ladder.leagues.roster_file import RosterPerson
 from ladder.people import quotas
 
@@ -82,8 +82,8 @@ def import_roster(
 ) -> list[ImportedLine]:
     """Imports lines and returns the changes; with ``is_dry`` it changes nothing.
 
-    Other lines stay. A changed team applies to later members, a changed role immediately. Raises
-    LimitReached.
+    Other lines stay. A changed team applies to later members, a changed role immediately,
+    with an audit entry. Raises LimitReached.
     """
     # Lock the league: two imports at once would create two codes for a line.
     conn.execute("select 1 from leagues where id = %s for no key update", (league_id,))
@@ -140,7 +140,7 @@ def _invite_person(
     """
     if line is not None and line.user_id is not None:
         if role_of(conn, league_id, line.user_id) in PLAIN:
-            leagues.set_member_role(conn, league_id, line.user_id, each.role)
+            replace_role(conn, by, league_id, line.user_id, each.role)
         return line.invitation_id, None
     if line is not None and not line.is_revoked:
         conn.execute(

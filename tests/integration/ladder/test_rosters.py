@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ladder.database.db import Connection
 from ladder.enums import LeagueRole, ReplayVisibility
 from ladder.ids import TeamId, UserId
 from ladder.leagues import invitations, joining, leagues, members, rosters, terms
 from ladder.leagues.roster_file import RosterPerson
-from ladder.people import users
+from ladder.people import audit_log, users
 from tests.integration.ladder.contest import Contest, raise_contest
 
 COMPETITOR, VIEWER = LeagueRole.COMPETITOR, LeagueRole.VIEWER
@@ -80,6 +82,20 @@ def test_a_person_joins_the_team_of_the_roster_line(conn: Connection) -> None:
     found = members.list_members(conn, contest.league.id)
     roles = {member.user_id: member.role for member in found}
     assert roles[cyd] is COMPETITOR
+
+
+def test_the_audit_log_records_each_role_that_an_import_changes(contest: Contest) -> None:
+    made = take(contest, ADA, CYD)
+    ada, cyd = (users.create_user(contest.conn, name).id for name in ("ada", "cyd"))
+    for user, done in zip((ada, cyd), made, strict=True):
+        join(contest, user, done.code)
+    renamed, grown = replace(ADA, name="Ada L."), replace(CYD, role=COMPETITOR)
+    for is_dry in (True, False, False):
+        take(contest, renamed, grown, is_dry=is_dry)
+    log = audit_log.list_audits(contest.conn, contest.league.id)
+    assert [(one.by_user, one.subject, one.reason) for one in log if one.act == "role"] == [
+        (contest.host, cyd, "viewer becomes competitor")
+    ]
 
 
 def test_a_code_puts_no_host_into_a_team(contest: Contest) -> None:
