@@ -22,7 +22,6 @@ from ladder.leagues.records import League, Season
 from ladder.matches import pairing, worker_availability
 from ladder.matches import workers as matches_workers
 
-"""First word in the detail of an attempt that a slow host made void."""
 SLOW_MINUTES: Final = 15
 """Minutes that such an attempt keeps the alarm active."""
 INTERVALS: Final = 3
