@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import pytest
@@ -59,6 +60,25 @@ def test_a_host_imports_a_roster_from_a_file(site: Site, tab: Callable[..., Tab]
     assert "2 lines changed" in page.get_by_role("status").inner_text()
     assert page.locator("#result li code").count() == 2
     assert page.locator("#lines li").count() == 2
+
+
+def test_a_second_click_on_import_loses_no_codes(site: Site, tab: Callable[..., Tab]) -> None:
+    with connect(site.database_url) as conn:
+        empty_contest(conn, site, "seminar")
+    mine = tab()
+    mine.sign_in(site.contest.host_token)
+    page = mine.open("/leagues/seminar/roster")
+    page.get_by_label("Roster", exact=True).fill(ROSTER.decode())
+    button = page.get_by_role("button", name="Import", exact=True)
+    clicks = "button => [100, 500].forEach((wait) => setTimeout(() => button.click(), wait))"
+    with connect(site.database_url) as conn:
+        conn.execute("begin")
+        conn.execute("select 1 from leagues where slug = 'seminar' for update")
+        button.evaluate(clicks)
+        time.sleep(1)  # the import waits for the lock
+        conn.execute("commit")
+    page.locator("#result").wait_for(timeout=10_000)
+    assert page.locator("#result li code").count() == 2
 
 
 def press_link(mine: Tab, name: str) -> None:

@@ -3,6 +3,7 @@
 import { addCopyButtons } from "./copy.js";
 import { keepLive } from "./live.js";
 import { addPrintButtons } from "./print.js";
+import { sendOnce } from "./send_once.js";
 import { refreshTimes } from "./times.js";
 import { chooseZone } from "./zone.js";
 
@@ -12,3 +13,4 @@ refreshTimes();
 setInterval(refreshTimes, 10_000);
 for (const part of document.querySelectorAll("[data-live]")) keepLive(part);
 for (const select of document.querySelectorAll("select[data-zone]")) chooseZone(select);
+for (const form of document.querySelectorAll("form[data-once]")) sendOnce(form);
