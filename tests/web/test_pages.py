@@ -99,7 +99,7 @@ def test_a_private_league_is_not_found_for_non_members(site: Site) -> None:
     for token, status in ((None, 404), (contest.stranger_token, 404), (contest.host_token, 200)):
         for path in ("/leagues/club", "/leagues/club/board", "/leagues/club/recent"):
             assert site.get(path, token).status_code == status
-        assert ("Ornithologists" in site.get("/", token).text) == (status == 200)
+        assert ("Ornithologists" in site.get("/leagues", token).text) == (status == 200)
 
 
 def test_a_scrim_is_visible_only_to_the_requesting_team(site: Site) -> None:

@@ -179,7 +179,7 @@ def test_hosts_of_a_private_league_find_how_to_add_people(site: Site) -> None:
     assert 'href="/leagues/class-pond/people">Add people</a>' in league
     people = site.get("/leagues/class-pond/people", token).text
     assert "Add a person, or change a role" in people
-    assert f"./peck league import {new.league.slug} roster.csv" in people
+    assert f'href="/leagues/{new.league.slug}/roster"' in people
     assert "People join with an invitation" not in people
     links = site.get("/leagues/class-pond/invitations", token).text
     assert "A link admits people" not in links

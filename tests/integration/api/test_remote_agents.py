@@ -164,7 +164,7 @@ def test_a_season_takes_remote_agents_only_with_consent(
     member = world.client("member")
     member.consent("club", plain["digest"])
     asked = {"seats": 2, "remote_agents": True}
-    with refused(409, "remote_agents: 1 members .* --remote-agents"):
+    with refused(409, "remote_agents: 1 member .* --remote-agents"):
         host.create_season("club", **asked)
     wider = member.get("/v1/leagues/club/terms", remote_agents="true")
     assert "may run at addresses of their owners" in wider["text"]

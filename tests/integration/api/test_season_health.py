@@ -51,8 +51,9 @@ def test_slow_host_is_shown_to_operators_and_in_metrics(fresh_world: World) -> N
     assert samples(fresh_world.http.get("/metrics").text)[gauge] == 0
     with fresh_world.connect() as conn:
         conn.execute(
-            "insert into attempts (match_id, attempt, worker, started_at, ended, fault, detail)"
-            " select id, 99, 'w1', now(), 'fault', 'host', 'HostTooSlow: seat 0' from matches m"
+            "insert into attempts"
+            " (match_id, attempt, worker, started_at, ended, fault, fault_cause)"
+            " select id, 99, 'w1', now(), 'fault', 'host', 'slow_host' from matches m"
             " where m.season_id = (select s.id from seasons s join leagues l on l.id = s.league_id"
             " where l.slug = 'public' limit 1) limit 1"
         )
