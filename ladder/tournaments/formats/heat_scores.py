@@ -44,10 +44,11 @@ class HeatScores:
 
 
 def score_heats(run: StageRun, pairings: Iterable[Pairing], here: Collection[int]) -> HeatScores:
-    """Scores the finished ones of these heats. ``here`` are the entrants who have not withdrawn.
+    """Scores the finished ones of these heats.
 
-    The points of an entrant are divided by the number of its heats, but at least by the smallest
-    number of those who are here: heats that a withdrawn entrant missed count 0.
+    ``here`` are the entrants who had not withdrawn before the last round. The points of an entrant
+    are divided by the number of its heats, but at least by the smallest number of those who are
+    here: heats that a withdrawn entrant missed count 0.
     """
     points = dict.fromkeys(run.field, 0.0)
     played = dict.fromkeys(run.field, 0)

@@ -74,7 +74,8 @@ def _heat_table(run: StageRun, pairings: Sequence[Pairing]) -> list[Standing]:
     Among equals who withdrew is last.
     """
     gone = {each for each in run.field if run.gone_after(each) is not None}
-    scores = score_heats(run, pairings, set(run.field) - gone)
+    last_round = max((each.key.round for each in pairings), default=1)
+    scores = score_heats(run, pairings, run.here(last_round))
     means = {each: scores.points_a_heat(each) for each in run.field}
     won = {each: scores.wins_a_heat(each) for each in run.field}
     order = sorted(

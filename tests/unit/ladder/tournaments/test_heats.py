@@ -227,6 +227,17 @@ def test_withdrawn_winner_of_one_heat_does_not_lead() -> None:
     assert table[rank - 1].explanation.endswith("has 1.5, as heats that it missed count 0")
 
 
+def test_withdrawal_after_the_last_round_changes_no_score() -> None:
+    played = play_out(Heats(rounds=6), 5)
+    before = {line.entrant: line.points_a_heat for line in table_of(played)}
+    heats = {line.entrant: line.played for line in table_of(played)}
+    fewest = min(heats, key=lambda each: heats[each])
+    assert sorted(heats.values()) == [4, 5, 5, 5, 5]
+    progress = Progress(played.progress.results, {fewest: (1, 6)})
+    table = standings(played.event, progress, play(played.event, progress), 1)
+    assert {line.entrant: line.points_a_heat for line in table} == before
+
+
 def test_table_of_equal_numbers_of_heats_is_by_points() -> None:
     for seed in range(5):
         table = table_of(play_out(Heats(rounds=3), 8, seed))
