@@ -77,13 +77,15 @@ def merge_edits(form: Form, given: Mapping[str, Any], present: Mapping[str, str]
     """Returns the fields that the visitor changed since the page showed them.
 
     The form's other fields get their present value. A field that someone else has changed too gets
-    an error. Raises ProblemError if the page did not show a field.
+    an error. Raises ProblemError if the page showed other fields, for example because the visitor
+    was a host then and is a co-host now.
     """
+    was_shown = {name for name in (*present, *OF_HOSTS) if f"shown.{name}" in given}
+    if was_shown != present.keys():
+        raise ProblemError("invalid", form_texts.STALE_FORM)
     edited = {}
     for name, now in present.items():
-        sent, shown = plain_text(form.values[name]), given.get(f"shown.{name}")
-        if shown is None:
-            raise ProblemError("invalid", form_texts.STALE_FORM)
+        sent, shown = plain_text(form.values[name]), given[f"shown.{name}"]
         if sent == plain_text(shown):
             form.values[name] = now
             continue

@@ -160,6 +160,20 @@ def test_a_form_without_the_shown_values_changes_nothing(world: World, league: s
     assert world.client("member").league(league)["title"] == "Geese"
 
 
+def test_a_form_that_a_host_opened_changes_nothing_once_it_is_a_co_host(
+    world: World, league: str
+) -> None:
+    member, path = world.client("member"), f"/leagues/{league}/edit"
+    member.put_member(league, world.users["rival"], LeagueRole.HOST.value)
+    with browse(world, "rival") as browser:
+        form = {**open_form(browser, path), "title": "Swans", "visibility": "private"}
+        member.put_member(league, world.users["rival"], LeagueRole.CO_HOST.value)
+        answer = browser.http.post(path, data=form)
+        assert answer.status_code == 422
+        assert "Load the page again" in answer.text
+    assert member.league(league)["title"] == "Geese"
+
+
 @pytest.mark.parametrize("page", ["edit", "new-season", "roster"])
 def test_only_hosts_open_the_pages(world: World, league: str, page: str) -> None:
     path = f"/leagues/{league}/{page}"
