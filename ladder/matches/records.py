@@ -197,7 +197,8 @@ class SeatResult:
     answered: bool = True
     """False if a remote agent answered none of its moves."""
     bundle_refused: bool = False
-    """Whether the bundle was not unpacked. Such an upload does not count as one of the day."""
+    """Whether the bundle was not unpacked. Such an upload does not count against the daily
+    limit."""
 
 
 @dataclass(frozen=True, slots=True)
