@@ -658,9 +658,9 @@ end $$;
 -- against the daily limit; for example, it has no main.py. Workers of the previous release do not
 -- report this (seats.bundle_refused is null), so their refused uploads count.
 --
--- Otherwise the entry becomes active. The oldest active entries of its agent above the season's limit
--- are retired, and then those of its team, also a declared one: a team that could keep its luckiest
--- entry would gain by many uploads.
+-- Otherwise the entry becomes active; its reason is the warning to a copy, if there is one. The oldest
+-- active entries of its agent above the season's limit are retired, and then those of its team, also a
+-- declared one: a team that could keep its luckiest entry would gain by many uploads.
 create or replace function lease_decide_entry(m matches) returns void
 language plpgsql security definer set search_path = public, pg_temp as $$
 declare
@@ -713,8 +713,10 @@ begin
             and (state = 'active' or id = v_entry) order by id for update;
     end if;
     select state into v_was from entries where id = v_entry for update;
+    select reason into v_reason from seats where match_id = m.id and reason is not null
+     order by seat limit 1;
     update entries
-       set state = 'active', deadline_at = null, reason = null, round = v_round, strikes = 0,
+       set state = 'active', deadline_at = null, reason = v_reason, round = v_round, strikes = 0,
            struck_at = null, answered = 0, paused_at = null, tries = 0,
            activated_at = coalesce(activated_at, v_now)
      where id = v_entry and state in ('pending', 'paused') and validation_match_id = m.id

@@ -188,6 +188,7 @@ class SeatResult:
     reward: float | None
     verdict: str
     reason: str | None
+    """Why the seat failed, or a warning to the owner of one that did not."""
     failed_step: int | None
     charged_seconds: float
     max_move_seconds: float

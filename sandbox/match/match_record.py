@@ -57,7 +57,7 @@ class SeatReport:
     reward: float | None
     verdict: Verdict
     reason: str | None
-    """Why the seat failed, for its owner alone. None for a seat that never failed."""
+    """Why the seat failed, or a warning that it answered None. For its owner alone."""
     failed_step: int | None
     """Step at which the seat failed: 1 is the first, 0 is loading. None for a seat that never
     failed.
@@ -148,6 +148,8 @@ class SeatRecord:
         self.comparison = RecordComparison()
         self.moved = False
         """Whether at least one answer was a move."""
+        self.moves_for_none: list[Json] = []
+        """Moves that the rules played for answers of None."""
 
     def add(self, answer: SeatAnswer) -> None:
         self.answers.append(answer)

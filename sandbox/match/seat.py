@@ -248,8 +248,11 @@ class Seat:
         if isinstance(frame, reply_decoder.ProgramFault):
             return self._pardon_or_fail(self._process.program_fault(step, frame))
         try:
-            move = parse(reply_decoder.read_action(frame.action))
+            action = reply_decoder.read_action(frame.action)
+            move = parse(action)
             self.record.moved = True
+            if action is None:
+                self.record.moves_for_none.append(move)
             return move
         except InvalidMove as error:
             return self._pardon_or_fail(seat_faults.invalid_move_fault(step, str(error)))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Final
 
 from games.protocol import Game, Outcome
+from sandbox.box.bundle_manifest import Contract
 from sandbox.match.match_record import SeatReport
 from sandbox.match.seat import Seat
-from sandbox.match.seat_faults import SeatFault, stopped_fault
+from sandbox.match.seat_faults import LONGEST_REASON, SeatFault, clean_text, stopped_fault
 
 LARGEST: Final = 2**53
 """Largest number in an outcome. Squares of these numbers are added up."""
@@ -39,7 +41,7 @@ def build_seat_report(seat: Seat, outcome: Outcome, decided: SeatFault | None = 
         placement=outcome.placements[seat.index],
         reward=outcome.rewards[seat.index],
         verdict=how,
-        reason=fault.reason if fault else None,
+        reason=fault.reason if fault else _none_warning(seat),
         failed_step=fault.step if fault else None,
         charged_seconds=round(sum(costs) + off_turn, 6),
         max_move_seconds=round(max(costs, default=0.0), 6),
@@ -49,3 +51,24 @@ def build_seat_report(seat: Seat, outcome: Outcome, decided: SeatFault | None = 
         answered=seat.record.moved or not seat.record.answers,
         bundle_refused=fault is not None and fault.bundle_refused,
     )
+
+
+def _none_warning(seat: Seat) -> str | None:
+    """The warning that the rules replaced answers of None; None if they replaced none.
+
+    Such answers are legal in some games, so nothing else shows a function without ``return``.
+    """
+    asked, replaced = len(seat.record.answers), len(seat.record.moves_for_none)
+    if not replaced:
+        return None
+    which = f"{replaced} of {asked} turns"
+    if replaced == asked:
+        which = f"all {asked} turns" if asked > 1 else "its only turn"
+    moves = {json.dumps(move) for move in seat.record.moves_for_none}
+    played = f"played {moves.pop()}" if len(moves) == 1 else "chose moves"
+    if seat.contract is Contract.CALLABLE:
+        answer, hint = "None", "Does the function return its action?"
+    else:
+        answer, hint = "null", "Does the program send its move?"
+    told = f"Your agent answered {answer} in {which}; the rules {played} for it"
+    return f"{clean_text(told, LONGEST_REASON - len(hint) - 2)}. {hint}"

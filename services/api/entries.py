@@ -96,8 +96,9 @@ class EntryOut(BaseModel):
     )
     reason: str | None = Field(
         default=None,
-        description="why it was rejected, paused or disqualified, what the last strike was, or "
-        "which node a pending entry waits for; shown only to its team and graders",
+        description="why it was rejected, paused or disqualified, what the last strike was, a "
+        "warning of its validation, or which node a pending entry waits for; shown only to its "
+        "team and graders",
     )
     validation_match_id: str | None = Field(
         default=None, description="shown only to its team and graders"

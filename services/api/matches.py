@@ -56,7 +56,10 @@ class SeatOut(BaseModel):
     charged_seconds: float | None = Field(default=None, description="with the replay")
     max_move_seconds: float | None = Field(default=None, description=LOG_READERS)
     failed_step: int | None = Field(default=None, description=LOG_READERS)
-    reason: str | None = Field(default=None, description=LOG_READERS)
+    reason: str | None = Field(
+        default=None,
+        description="why it failed, or a warning that it answered None; " + LOG_READERS,
+    )
 
 
 class EpisodeOut(BaseModel):

@@ -6,6 +6,7 @@ test_referee_faults.py tests seats that fail.
 from __future__ import annotations
 
 import itertools
+import json
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from games.episode import from_bytes, states, to_bytes
 from games.protocol import Verdict
 from sandbox.errors import HostFault
+from sandbox.match import bundle_packing
 from sandbox.match.clock import Clock
 from sandbox.match.match_record import SeatReport, read_log
 from tests.integration import real_node
@@ -71,6 +73,36 @@ def test_an_answer_of_none_is_the_move_north(node: RealNode, tmp_path: Path) -> 
     played = node.play(tmp_path, ["def agent(): pass", EAST], configuration={"episodeSteps": 5})
     assert [step.moves[0] for step in played.episode.steps] == ["NORTH"] * 4
     assert played.seats[0].verdict is Verdict.DONE
+
+
+def test_an_owner_is_warned_of_answers_of_none(node: RealNode, tmp_path: Path) -> None:
+    often = "def agent(o):\n    if o.step % 3:\n        return 'EAST'\n"
+    ended = "def agent(o):\n    if o.step == 2:\n        raise ValueError('enough')\n"
+    agents = ["def agent(o): pass", often, ended, EAST]
+    never, some, failed, good = node.play(tmp_path, agents, configuration={"episodeSteps": 5}).seats
+    assert never.reason == (
+        'Your agent answered None in all 4 turns; the rules played "NORTH" for it. '
+        "Does the function return its action?"
+    )
+    assert str(some.reason).startswith("Your agent answered None in 2 of 4 turns; ")
+    assert str(failed.reason).startswith("Raised in step 3")
+    assert good.reason is None
+
+
+def test_a_program_is_warned_of_answers_of_null(node: RealNode, tmp_path: Path) -> None:
+    folder = tmp_path / "program"
+    folder.mkdir()
+    manifest = {"contract": "lines", "entry": ["python3", "bot.py"]}
+    (folder / "peck.json").write_text(json.dumps(manifest))
+    (folder / "bot.py").write_text("input()\nwhile input():\n    print('null', flush=True)\n")
+    bundle = bundle_packing.prepare_bundle(folder, tmp_path)
+    (tmp_path / "east.py").write_text(EAST)
+    agents = [bundle, tmp_path / "east.py"]
+    played = node.play_files(agents, configuration={"episodeSteps": 5})
+    assert played.seats[0].reason == (
+        'Your agent answered null in all 4 turns; the rules played "NORTH" for it. '
+        "Does the program send its move?"
+    )
 
 
 SLEEPER = """

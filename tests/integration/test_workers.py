@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
 import tarfile
 import threading
 import time
@@ -78,6 +79,22 @@ def test_a_healthy_agent_passes_validation(
     assert recorded == (loans.node_hello(node.socket).image_digests["python"],)
     assert held_leases(tmp_path) == []
     assert match_attempt.play_match(worker_context, match_id) == "not_ours"
+
+
+def test_an_agent_without_return_passes_validation_with_a_warning(
+    node: RealNode, contest: Contest, blobs: Blobs, worker_database_url: str, tmp_path: Path
+) -> None:
+    workers.register_worker(contest.conn, hello("w1", profiles=("python",)))
+    entry_id, match_id = enter(contest, blobs, b"def agent(o):\n    'NORTH'\n")
+    worker_context = station_at(node.socket, tmp_path, worker_database_url, blobs)
+    assert match_attempt.play_match(worker_context, match_id) == "accepted"
+    entry = entries.get_entry(contest.conn, entry_id)
+    assert entry.state is EntryState.ACTIVE
+    assert re.fullmatch(
+        r'Your agent answered None in all \d+ turns; the rules played "NORTH" for it\.'
+        r" Does the function return its action\?",
+        str(entry.reason),
+    )
 
 
 def test_one_message_brings_all_matches_of_its_queue_while_time_is_left(

@@ -5,19 +5,23 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from playwright.sync_api import expect
 
 from ladder.database.db import connect
+from ladder.entries import agents
 from ladder.enums import MatchKind
-from ladder.matches import matches
-from ladder.matches.records import LineupSeat
+from ladder.matches import lease, matches, workers
+from ladder.matches.records import EpisodeResult, LineupSeat
+from ladder.people import tokens, users
 from services.web import form_texts
+from tests.integration.ladder.contest import digest, results
 from tests.web import seeding
 from tests.web.conftest import Site, Tab
 from tests.web.empty_contest import empty_contest
-from tests.web.games_played import play_queued
+from tests.web.games_played import WORKER, play_queued
 
 pytestmark = pytest.mark.browser
 
@@ -93,6 +97,38 @@ def test_a_failed_validation_tells_its_error_once(site: Site) -> None:
     others = site.get(path, site.contest.host_token).text.split('id="result-title"')[1]
     assert "Only its team reads why." in others
     assert "ValueError" not in others
+
+
+def test_a_warning_of_a_passed_validation_is_shown_to_its_team(site: Site) -> None:
+    warning = "Your agent answered None in all 9 turns."
+    with connect(site.database_url) as conn:
+        new = empty_contest(conn, site, "silent-pond")
+        person = users.create_user(conn, "quiet")
+        _, token = tokens.mint_token(conn, person.id, "laptop", ["read"])
+        team = users.create_team(conn, "Quiet Birds", "quiet-birds", person.id)
+        agent = agents.create_agent(conn, team.id, "Mute", "mute").id
+        entry = seeding.enter(conn, new, agent, b"no return", "forgets its return")
+        assert entry.validation_match_id is not None
+        validation = entry.validation_match_id
+        workers.register_worker(conn, WORKER)
+        conn.execute("update matches set turn = 0 where id = %s", (validation,))
+        order = lease.claim_match(conn, validation, WORKER.id)
+        assert order is not None
+        lease.finish_match(
+            conn,
+            validation,
+            order.attempt,
+            WORKER.id,
+            [replace(seat, reason=warning, log_digest=None) for seat in results([1] * 4)],
+            [EpisodeResult(9, digest("replay"))],
+            node=WORKER.node,
+            image_digest="",
+            rules_digest="",
+        )
+    lists, result = f"/agents/{agent}/submissions", f"/matches/{validation}?results=shown"
+    for path in (lists, result):
+        assert site.get(path, token).text.count(warning) == 1
+        assert warning not in site.get(path, site.contest.host_token).text
 
 
 def test_a_result_shows_what_decided_and_marks_the_asked_agent(
