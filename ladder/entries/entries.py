@@ -296,14 +296,16 @@ def count_newcomers(
 ) -> dict[SeasonId, Newcomers]:
     """Counts the entries whose first rated match has not ended, by season; anchors do not count.
 
-    Counts only entries that the viewer may see. Seasons without such entries are left out.
+    Counts only entries that the viewer may see. Seasons without such entries are left out, and so
+    are finished seasons and those of closed leagues.
     """
     seen, values = visibility.visible_entries(viewer)
     rows = conn.execute(
         "select e.season_id, count(*) filter (where e.state = 'pending'),"  # noqa: S608
         " count(*) filter (where e.state = 'active' and e.in_flight = 0),"
         " count(*) filter (where e.state = 'active' and e.in_flight > 0)"
-        " from entries e join seasons s on s.id = e.season_id"
+        " from entries e join seasons s on s.id = e.season_id and s.state <> 'finished'"
+        " join leagues l on l.id = s.league_id and l.state <> 'closed'"
         " where e.season_id = any (%s) and e.state in ('pending', 'active') and e.games = 0"
         f" and not e.is_anchor and {seen} group by e.season_id",
         (list(season_ids), *values),

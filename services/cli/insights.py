@@ -20,7 +20,7 @@ def watch(
 ) -> None:
     """Show whether matches of a league finish as often as expected, and if not, why.
 
-    Says first if the season is finished or the league is paused.
+    Says first if the season is finished, or the league is paused or closed.
 
     Exits with 1 during an alarm, or if too few agents take part to fill a match.
     """
@@ -52,6 +52,9 @@ def _print_pace(season: Json, league: Json, pulse: Json) -> None:
     if season["state"] == "finished":
         stdout.print(f"season {season['number']} of {league['slug']} is finished; {last}")
         stdout.print(f"standing: peck leaderboard {season['id']}")
+    elif league["state"] == "closed":
+        stdout.print(f"{league['slug']} is closed: it plays no rated matches; {last}")
+        stdout.print(f"a new season opens it again: peck league new-season {league['slug']}")
     elif league["state"] != "open":
         stdout.print(f"{league['slug']} is {league['state']}: it pairs no new rated matches")
         stdout.print(f"{last}; a host continues with: peck league resume {league['slug']}")

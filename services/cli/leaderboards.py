@@ -64,9 +64,13 @@ def leaderboard(
 
 
 def _finality(ladder: Client, season: Json) -> str | None:
-    """Whether the standing of a finished season is final; None while the season plays."""
+    """Whether the standing of a finished season is final, or that the league is closed; None while
+    the season plays.
+    """
     if season["state"] != "finished":
-        return None
+        league = ladder.league(season["league_id"])
+        is_closed = league["state"] == "closed"
+        return f"{league['slug']} is closed: it plays no rated matches" if is_closed else None
     board = ladder.leaderboard_head(season["id"])
     fitted, done = board["fitted"], f"season {season['number']} is finished"
     results = 0 if board["measures"] else board["accepted_no"]

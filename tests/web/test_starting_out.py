@@ -10,7 +10,7 @@ import pytest
 
 from ladder.database.db import connect
 from ladder.enums import LeagueRole, MatchKind, VoidCause
-from ladder.leagues import invitations, joining, leagues, staff
+from ladder.leagues import invitations, joining, leagues, seasons, staff
 from ladder.matches import lease, live_matches, matches, workers
 from ladder.matches.records import LineupSeat
 from ladder.people import tokens, users
@@ -65,6 +65,43 @@ def test_a_league_without_ranks_says_what_its_new_agents_do(site: Site) -> None:
         conn.commit()
     playing = "2 agents are in their first matches, and 1 agent is in validation."
     assert playing in site.get("/leagues/new-pond", token).text
+
+
+@pytest.mark.parametrize(
+    ("league_state", "season_state", "told"),
+    [
+        ("closed", "open", "The league is closed: it takes no uploads."),
+        ("open", "locked", "Uploads are closed."),
+        ("open", "finished", "The season is finished: it takes no uploads."),
+        ("paused", "open", "The league is paused. You can submit"),
+    ],
+)
+def test_only_an_open_league_without_agents_asks_for_the_first(
+    site: Site, league_state: str, season_state: str, told: str
+) -> None:
+    slug, token = f"{league_state}-{season_state}-pond", site.contest.host_token
+    with connect(site.database_url) as conn:
+        new = empty_contest(conn, site, slug)
+        seasons.set_season_state(conn, new.season.id, season_state)
+        leagues.set_league_state(conn, new.league.id, league_state)
+    for path in (f"/leagues/{slug}", f"/leagues/{slug}/board"):
+        page = site.get(path, token).text
+        assert told in page
+        assert "Be the first" not in page
+    assert f'<a href="/upload?league={slug}">Be the first</a>' not in site.get("/", token).text
+
+
+def test_new_agents_of_a_finished_season_wait_for_nothing(site: Site) -> None:
+    token = site.contest.host_token
+    with connect(site.database_url) as conn:
+        new = empty_contest(conn, site, "over-pond")
+        team = seeding.team_of(conn, "Over")
+        entry = seeding.add(conn, site.blobs, new, team, "Over", "greedy")
+        conn.commit()
+        assert "waiting for its first match" in site.get("/leagues/over-pond", token).text
+        seasons.set_season_state(conn, new.season.id, "finished")
+    assert "waiting for its first match" not in site.get("/leagues/over-pond", token).text
+    assert "Wait some minutes" not in site.get(f"/agents/{entry.agent_id}", token).text
 
 
 def test_an_uploads_progress_ends_with_its_first_rated_match_and_rank(site: Site) -> None:

@@ -202,6 +202,17 @@ def test_watch_says_first_that_a_league_is_paused(peck: Peck, league: str) -> No
     assert watched[1].endswith(f"peck league resume {league}")
 
 
+def test_watch_and_leaderboard_say_that_a_league_is_closed(
+    peck: Peck, world: World, league: str
+) -> None:
+    world.client("member").change_league(league, state="closed")
+    closed = f"{league} is closed: it plays no rated matches"
+    watched = lines(peck("watch", league))
+    assert watched[0].startswith(f"{closed}; ")
+    assert watched[1].endswith(f"peck league new-season {league}")
+    assert lines(peck("leaderboard", league))[0] == closed
+
+
 def test_page_of_a_paused_league_says_so(world: World, league: str) -> None:
     world.client("member").change_league(league, state="paused")
     with browse(world, "member") as browser:
