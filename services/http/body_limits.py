@@ -2,7 +2,7 @@
 
 Uploads have the season's limit; forms of accounts are the smallest, since strangers send them; all
 other bodies are small JSON. A declared length above the limit and a chunked body that grows past it
-get the same problem.
+get the same problem. A form of a page gets it when its route reads it, so the answer is a page.
 """
 
 from __future__ import annotations
@@ -56,8 +56,15 @@ class BodyLimit:
         is_account = ACCOUNT_PATHS.match(scope["path"]) is not None
         limit_bytes = min(self.limit_bytes, ACCOUNT_LIMIT_BYTES) if is_account else self.limit_bytes
         declared = headers.get(b"content-length", b"0")
+        detail = f"Send less: this address takes at most {size_text(limit_bytes)}."
+
+        async def refuse() -> Message:
+            raise HTTPException(413, detail)  # passes through FastAPI's reading of the body
+
         if declared.isdigit() and int(declared) > limit_bytes:
-            detail = f"Send less: this address takes at most {size_text(limit_bytes)}."
+            if scope["method"] == "POST" and not scope["path"].startswith("/v1/"):
+                await self.app(scope, refuse, send)
+                return
             refusal = problem_response("too-large", detail, limit_bytes=limit_bytes)
             await refusal(scope, receive, send)
             return
@@ -77,7 +84,7 @@ class BodyLimit:
             whole = whole or not message.get("more_body", False)
             seen += len(message.get("body", b""))
             if seen > limit_bytes:
-                raise HTTPException(413)  # passes through FastAPI's reading of the body
+                return await refuse()
             return message
 
         await self.app(scope, counted, send)

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from ladder.entries.records import Entry
+from ladder.sizes import size_text
+from services.http.body_limits import JSON_LIMIT_BYTES
 
 LOGIN_FAILED: Final = "Copy the whole token again: this one is mistyped, expired or revoked."
 STALE_FORM: Final = "Load the page again: this form is out of date or comes from another site."
@@ -79,6 +81,9 @@ UNKNOWN_GAME: Final = "Load the page again and choose a game from the list."
 GAME_MISSING: Final = "This site no longer has the game {!r}. Ask the operator to add it."
 ROSTER_MISSING: Final = "Paste the roster, or choose a file."
 ROSTER_TOO_LONG: Final = "Send at most {:,} characters at a time: import the roster in parts."
+ROSTER_TOO_LARGE: Final = (
+    f"Send at most {size_text(JSON_LIMIT_BYTES)} at a time: import the roster in parts."
+)
 ROSTER_REFUSED: Final = "Correct the lines that the message above names, and import again."
 UNKNOWN_PROBLEM: Final = "There is no such type of problem."
 REPLAY_HIDDEN: Final = "This league does not show you this replay, or not yet."

@@ -126,7 +126,8 @@ def describe_error(error: Exception) -> tuple[int, str, str]:
         return 422, PROBLEM_KINDS["invalid"].title, form_texts.ADDRESS_INVALID
     if isinstance(error, HTTPException):
         kind = PROBLEM_KINDS[BY_STATUS.get(error.status_code, "internal")]
-        text = form_texts.NOT_FOUND if kind.slug == "not-found" else kind.text
+        known = {"not-found": form_texts.NOT_FOUND, "too-large": error.detail}
+        text = known.get(kind.slug, kind.text)
         return error.status_code, kind.title, text
     if isinstance(error, psycopg.Error) and error.sqlstate == db.ERASED:
         return 401, PROBLEM_KINDS["unauthorized"].title, ACCOUNT_DELETED

@@ -7,6 +7,7 @@ from typing import Annotated, Final
 
 from fastapi import APIRouter, Depends, Request, Response
 from starlette.datastructures import FormData, UploadFile
+from starlette.exceptions import HTTPException
 
 from ladder.database.db import Connection
 from ladder.errors import Invalid, LadderError
@@ -33,8 +34,16 @@ FIELDS: Final = {"csv": ""}
 
 
 async def sent_roster(request: Request) -> FormData:
-    """The form with the roster in ``csv``: the chosen file, else the text."""
-    given = await request.form(max_files=1, max_fields=forms.MOST_FIELDS)
+    """The form with the roster in ``csv``: the chosen file, else the text. A body above the limit
+    is not read; ``too_large`` then says so.
+    """
+    try:
+        given = await request.form(max_files=1, max_fields=forms.MOST_FIELDS)
+    except HTTPException as error:
+        if error.status_code != 413:
+            raise
+        session.refuse_other_sites(request)
+        return FormData({"too_large": "yes"})
     session.check_form(request, str(given.get("form_token", "")))
     file, text = given.get("file"), str(given.get("csv", ""))
     if isinstance(file, UploadFile):
@@ -68,6 +77,8 @@ def import_roster(
     form, is_dry = Form.of(given, FIELDS), given.get("act") == "check"
     faults: list[roster_file.RosterFault] = []
     try:
+        if "too_large" in given:
+            raise Invalid("csv", form_texts.ROSTER_TOO_LARGE)
         expected = roster_file.parse_roster(checked_text(form))
         with conn.transaction():
             done = rosters.import_roster(conn, found.id, expected, by=who.user_id, is_dry=is_dry)

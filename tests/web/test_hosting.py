@@ -62,6 +62,22 @@ def test_a_host_imports_a_roster_from_a_file(site: Site, tab: Callable[..., Tab]
     assert page.locator("#lines li").count() == 2
 
 
+def test_a_roster_file_above_the_size_limit_is_refused_by_its_field(
+    site: Site, tab: Callable[..., Tab]
+) -> None:
+    with connect(site.database_url) as conn:
+        empty_contest(conn, site, "lecture")
+    mine = tab()
+    mine.sign_in(site.contest.host_token)
+    page = mine.open("/leagues/lecture/roster")
+    file = {"name": "roster.csv", "mimeType": "text/csv", "buffer": ROSTER * 200_000}
+    page.get_by_label("Or a CSV file").set_input_files(file)  # type: ignore[arg-type]
+    press(page, "Import")
+    assert "Send at most 256 kB" in page.get_by_role("alert").inner_text()
+    assert page.get_by_label("Roster", exact=True).get_attribute("aria-invalid") == "true"
+    mine.complaints.clear()
+
+
 def test_a_second_click_on_import_loses_no_codes(site: Site, tab: Callable[..., Tab]) -> None:
     with connect(site.database_url) as conn:
         empty_contest(conn, site, "seminar")

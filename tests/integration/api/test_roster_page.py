@@ -6,6 +6,7 @@ import re
 from html import unescape
 
 import httpx
+import pytest
 
 from tests.integration.api.browsing import Browser, browse
 from tests.integration.api.shared import fresh_world as fresh_world
@@ -77,3 +78,22 @@ def test_a_faulty_line_is_named_and_nothing_is_imported(fresh_world: World) -> N
             answer = send(browser, text)
             assert (answer.status_code, word in unescape(answer.text)) == (422, True), word
     assert fresh_world.client("host").roster("private") == []
+
+
+@pytest.mark.parametrize("is_file", [True, False])
+def test_a_roster_above_the_size_limit_is_refused_on_its_page(world: World, is_file: bool) -> None:
+    large = ROSTER + "Ada Lovelace,Engines,,\n" * 20_000
+    with browse(world, "host") as browser:
+        refused = send(browser, file=large.encode()) if is_file else send(browser, large)
+    assert refused.status_code == 422
+    field = refused.text.split('id="csv"')[1].split('id="file"')[0]
+    assert "Send at most 256 kB at a time: import the roster in parts." in field
+    assert world.client("host").roster("private") == []
+
+
+@pytest.mark.parametrize("path", ["/leagues/private/edit", "/new-league", "/leagues/no-such/end"])
+def test_a_form_above_the_size_limit_is_answered_with_a_page(world: World, path: str) -> None:
+    with browse(world, "host") as browser:
+        refused = browser.http.post(path, data={"title": "x" * 300_000})
+    assert (refused.status_code, refused.headers["content-type"][:9]) == (413, "text/html")
+    assert "Send less: this address takes at most 256 kB." in refused.text
