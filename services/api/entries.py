@@ -234,16 +234,17 @@ def read_entry_log(
     app_state: AppState,
     format: LogFormat = "raw",
 ) -> Any:
-    """Output, times and traceback of the seat that failed, else of the first seat. For the owner,
-    and graders of the league to whom the team agreed."""
+    """Output, times and traceback of the seat that failed, else of one with a warning, else of the
+    first seat. For the owner, and graders of the league to whom the team agreed."""
     found = permissions.visible_entry(conn, who, entry)
     if not permissions.may_read_logs(who, found.team_id, found.league_id):
         raise ProblemError("forbidden", "Only the owner of the agent may read its logs.")
     if found.validation_match_id is None:
         raise ProblemError("not-found", "There is no validation match yet.")
     match = permissions.visible_match(conn, who, found.validation_match_id)
-    failed = [seat for seat in match.seats if seat.failed_step is not None or seat.reason]
-    seat = (failed or list(match.seats))[0]
+    failed = [seat for seat in match.seats if seat.failed_step is not None]
+    warned = [seat for seat in match.seats if seat.reason]
+    seat = (failed or warned or list(match.seats))[0]
     return read_seat_log(app_state.blobs, who, match, seat.seat, format)
 
 
