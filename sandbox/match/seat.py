@@ -42,7 +42,10 @@ from sandbox.match.seat_faults import SeatFault
 from sandbox.match.seat_process import SeatProcess
 
 QUICK_SECONDS: Final = 0.002
-"""A seat whose recent answers all cost less does not disturb seats asked at the same time."""
+"""A seat whose recent answers all cost less does not disturb seats asked at the same time.
+
+An answer costs at least its CPU time.
+"""
 IDLE_SHARE: Final = 0.1
 """A seat that used at most this share of its answers' time as CPU time mostly waited."""
 END_SECONDS: Final = 0.25

@@ -131,11 +131,13 @@ def test_the_bank_pays_for_each_overrun_once(node: RealNode, tmp_path: Path) -> 
 
 
 def test_with_one_parallel_seat_the_seats_take_turns(node: RealNode, tmp_path: Path) -> None:
+    # The agents compute. A sleep may be forgiven on a busy host, and then counts as a quick answer.
     source = """
     import time
     def agent(observation, configuration):
-        began = time.monotonic()
-        time.sleep(0.01)
+        began, used = time.monotonic(), time.process_time()
+        while time.process_time() < used + 0.02:
+            pass
         print(began, time.monotonic())
         return "EAST"
     """
