@@ -109,11 +109,16 @@ class Contest:
     ) -> EntryId:
         """A new entry that has passed its validation."""
         entry_id = self.pending(agent, content, **terms)
-        match_id = entries.get_entry(self.conn, entry_id).validation_match_id
-        assert match_id is not None
-        assert self.play(match_id, [1] * self.season.seats) is FinishResult.ACCEPTED
+        played = self.play(self.validation(entry_id), [1] * self.season.seats)
+        assert played is FinishResult.ACCEPTED
         self.entries.append(entry_id)
         return entry_id
+
+    def validation(self, entry_id: EntryId) -> MatchId:
+        """The entry's newest validation match."""
+        match_id = entries.get_entry(self.conn, entry_id).validation_match_id
+        assert match_id is not None
+        return match_id
 
     def seat(self, entry_id: EntryId) -> LineupSeat:
         return self.seats([entry_id])[0]

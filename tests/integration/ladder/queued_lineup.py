@@ -10,7 +10,6 @@ import pytest
 
 from ladder.database import db
 from ladder.database.db import Connection
-from ladder.entries.entries import get_entry
 from ladder.ids import AgentId, MatchId
 from ladder.matches import lease
 from tests.integration.ladder.contest import Contest
@@ -64,6 +63,5 @@ def let_lapse(contest: Contest, match_id: MatchId) -> None:
 
 
 def validation(contest: Contest, agent: AgentId | None = None) -> MatchId:
-    match_id = get_entry(contest.conn, contest.pending(agent)).validation_match_id
-    assert match_id is not None
+    match_id = contest.validation(contest.pending(agent))
     return match_id

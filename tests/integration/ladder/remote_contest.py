@@ -57,8 +57,7 @@ def active(contest: Contest, agent: AgentId | None = None) -> EntryId:
 
 def judge(contest: Contest, entry: EntryId, verdict: str = "DONE") -> None:
     """Play the validation match of the entry."""
-    match_id = entries.get_entry(contest.conn, entry).validation_match_id
-    assert match_id is not None
+    match_id = contest.validation(entry)
     assert play(contest, match_id, verdicts=[verdict] * 2) is FinishResult.ACCEPTED
 
 

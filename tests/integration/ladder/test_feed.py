@@ -42,8 +42,7 @@ def test_the_feed_lists_every_event_of_a_team_once(contest: Contest) -> None:
     contest.play(match_id, [2, 1, 3, 4], ["TIMEOUT", "DONE", "DONE", "DONE"])
     rate(contest)
     failed = contest.pending(entries.get_entry(conn, a).agent_id)
-    validation = entries.get_entry(conn, failed).validation_match_id
-    assert validation is not None
+    validation = contest.validation(failed)
     contest.play(validation, [1] * 4, ["ERROR", "DONE", "DONE", "DONE"])
     found = feed.latest_items(conn, team)
     assert [item.kind for item in found] == [

@@ -25,8 +25,7 @@ def test_public_feeds_hide_private_leagues_and_private_events(contest: Contest) 
     entry = contest.active()
     agent = entries.get_entry(contest.conn, entry).agent_id
     failed = contest.pending(agent)
-    validation = entries.get_entry(contest.conn, failed).validation_match_id
-    assert validation is not None
+    validation = contest.validation(failed)
     contest.play(validation, [1] * 4, ["ERROR", "DONE", "DONE", "DONE"])
     season_notices.record_openings(contest.conn)
     conn, league = contest.conn, contest.league.id

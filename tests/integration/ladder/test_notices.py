@@ -74,8 +74,7 @@ def test_a_team_is_told_how_its_validation_ended(contest: Contest) -> None:
     mine = owner(contest, entry)
     agent = entries.get_entry(contest.conn, entry).agent_id
     failed = contest.pending(agent)
-    validation = entries.get_entry(contest.conn, failed).validation_match_id
-    assert validation is not None
+    validation = contest.validation(failed)
     contest.play(validation, [1] * 4, ["ERROR", "DONE", "DONE", "DONE"])
     newest, oldest = inbox.list_notices(contest.conn, mine)
     assert oldest.kind is NoticeKind.VALIDATION_PASSED

@@ -67,8 +67,7 @@ def test_an_owner_may_not_try_again_within_a_minute(contest: Contest) -> None:
 def test_a_void_try_is_repeated(contest: Contest) -> None:
     entry = paused(contest)
     remote_agents.retry_paused_entry(contest.conn, entry)
-    match_id = entries.get_entry(contest.conn, entry).validation_match_id
-    assert match_id is not None
+    match_id = contest.validation(entry)
     matches.void_matches(contest.conn, [match_id], VoidCause.ATTEMPTS_USED_UP, "our fault")
     assert remote_agents.retry_due_entries(contest.conn) == [entry]
     assert 590 < wait_seconds(contest, entry) <= 600
@@ -99,8 +98,7 @@ def test_a_paused_entry_is_retired_after_seven_days(contest: Contest) -> None:
 def test_a_paused_entry_may_be_retired_or_disqualified(contest: Contest) -> None:
     first, second = paused(contest), paused(contest)
     remote_agents.retry_paused_entry(contest.conn, first)
-    trial = entries.get_entry(contest.conn, first).validation_match_id
-    assert trial is not None
+    trial = contest.validation(first)
     assert entries.retire_entry(contest.conn, first).state is EntryState.RETIRED
     assert history.get_match(contest.conn, trial).state is MatchState.VOID
     remote_agents.retry_paused_entry(contest.conn, second)

@@ -115,8 +115,7 @@ def test_invalid_reports_of_absence_are_refused(contest: Contest) -> None:
                 contest.conn, match_id, order.attempt, "w1", seats
             )
     assert history.get_match(contest.conn, match_id).state is MatchState.RUNNING
-    trial = entries.get_entry(contest.conn, entered(contest)).validation_match_id
-    assert trial is not None
+    trial = contest.validation(entered(contest))
     tried = lease.claim_match(contest.conn, trial, "w1")
     assert tried is not None
     with pytest.raises(lease.ProtocolError, match="an unreachable agent loses it"):

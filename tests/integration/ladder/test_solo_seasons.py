@@ -107,8 +107,7 @@ def test_a_late_entry_starts_with_the_next_unplayed_round(alone: Contest) -> Non
     pending = alone.pending()
     begun = queue(alone, 3)
     seen = {history.get_match(alone.conn, match_id).seed for match_id in begun}
-    match_id = entries.get_entry(alone.conn, pending).validation_match_id
-    assert match_id is not None
+    match_id = alone.validation(pending)
     alone.play(match_id, [1])
     assert round_of(alone, old) == round_of(alone, pending) == 3
     later = queue(alone, 2)

@@ -78,8 +78,7 @@ def test_a_merged_team_plays_with_as_many_entries_as_the_season_allows(contest: 
         return [entries.get_entry(conn, each).state for each in (oldest, middle, newest, waiting)]
 
     assert states() == ["retired", "active", "active", "pending"]
-    match_id = entries.get_entry(conn, waiting).validation_match_id
-    assert match_id is not None
+    match_id = contest.validation(waiting)
     contest.play(match_id, [1] * contest.season.seats)
     assert states() == ["retired", "retired", "active", "active"]
 

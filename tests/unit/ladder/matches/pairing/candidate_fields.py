@@ -16,6 +16,8 @@ from ladder.matches.pairing import Candidate, EncounterCounts, Proposal, propose
 from ladder.matches.pairing.information_gain import fisher_information
 
 BETA = 150.0
+WHOLE_PATH = "ladder.matches.pairing.candidate_arrays.WHOLE"
+"""Import path of the largest field size that is paired without a sample."""
 
 
 def candidate(number: int, **changes: Any) -> Candidate:

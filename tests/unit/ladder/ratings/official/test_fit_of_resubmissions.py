@@ -9,8 +9,14 @@ from ladder.ratings.official.fit import fit
 from ladder.ratings.official.game_table import GameTable
 from ladder.ratings.official.learned_priors import Prior
 from ladder.ratings.official.resubmission_inheritance import CHANGE_SCALE
-from tests.unit.ladder.ratings.official.test_fit import HALF, skills
-from tests.unit.ladder.ratings.official.worlds import Floats, lineups, play, ranked
+from tests.unit.ladder.ratings.official.worlds import (
+    HALF_POINT,
+    Floats,
+    lineups,
+    play,
+    ranked,
+    skills,
+)
 
 
 def test_a_resubmission_starts_at_the_rating_of_the_parent() -> None:
@@ -19,8 +25,8 @@ def test_a_resubmission_starts_at_the_rating_of_the_parent() -> None:
     prior = Prior.unknown(n + 1)
     prior.parent[n] = 2
     result = fit(games, prior)
-    assert result.mu[n] == pytest.approx(result.mu[2], abs=HALF)
-    assert result.sigma[n] == pytest.approx(np.hypot(result.sigma[2], CHANGE_SCALE), abs=HALF)
+    assert result.mu[n] == pytest.approx(result.mu[2], abs=HALF_POINT)
+    assert result.sigma[n] == pytest.approx(np.hypot(result.sigma[2], CHANGE_SCALE), abs=HALF_POINT)
     assert result.mu[:n] == pytest.approx(fit(games, Prior.unknown(n)).mu, abs=1e-3)
 
 
@@ -71,7 +77,7 @@ def test_a_warm_fit_with_parents_in_another_group_equals_a_cold_fit() -> None:
     prior.parent[6:] = 0, 1
     begun = fit(apart.take(np.arange(210)), prior)
     warm, cold = fit(apart, prior, warm=begun.messages), fit(apart, prior)
-    assert warm.mu == pytest.approx(cold.mu, abs=HALF)
+    assert warm.mu == pytest.approx(cold.mu, abs=HALF_POINT)
 
 
 def test_a_cycle_of_ancestors_is_refused() -> None:
