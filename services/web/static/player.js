@@ -7,17 +7,16 @@
 // `extend` takes the replay of an episode that has grown, so that a match can be watched while it is
 // played. A live player begins at the newest step and follows it, until the reader goes elsewhere.
 
-import { addCopyButtons } from "./copy.js";
+import { addControls } from "./controls.js";
 import { find } from "./dom.js";
-import { addGestures } from "./gestures.js";
+import { fetchEpisode, follow } from "./episode.js";
 import { Lengths } from "./lengths.js";
-import { LiveMatch } from "./live_match.js";
+import { startLive } from "./live_player.js";
 import { momentsOf, nearest } from "./moments.js";
-import { offerChoice, resultsShown, showResults } from "./results.js";
+import { resultsShown, showResults } from "./results.js";
 import { StepLog } from "./step_log.js";
 
 const STEPS_PER_SECOND = 5;
-const FOLLOW_MS = 1000;
 const LONG_SECONDS = 120; // longer replays begin at a higher speed
 const LIVE_MS = 50; // between two looks of a player that follows
 const BEHIND = 100; // looks in which it catches up: agents of some milliseconds a move stay watchable
@@ -47,7 +46,8 @@ export class Player {
     this.isLinked = !root.closest("[data-goes-on]");
     this.upNext = null;
     this.take(replay, over);
-    this.listen();
+    this.liveButton = root.querySelector("[data-do=live]");
+    addControls(this, this.ending.signal);
     if (over && this.isLinked) this.finishWithin(LONG_SECONDS);
     if (!this.followLink()) {
       this.show(live ? this.last : 0);
@@ -60,39 +60,6 @@ export class Player {
     clearInterval(this.timer);
     clearTimeout(this.noting);
     this.ending.abort();
-  }
-
-  listen() {
-    const deeds = {
-      play: () => this.toggle(),
-      first: () => this.visit(0),
-      back: () => this.visit(this.step - 1),
-      forward: () => this.visit(this.step + 1),
-      last: () => this.visit(this.last),
-      before: () => this.jump(-1),
-      after: () => this.jump(1),
-      fill: () => this.fillScreen(),
-    };
-    for (const [name, deed] of Object.entries(deeds)) {
-      find(this.root, `[data-do=${name}]`).addEventListener("click", deed);
-    }
-    find(this.root, "[data-do=fill]").hidden = !document.fullscreenEnabled;
-    this.scrub.addEventListener("input", () => this.visit(Number(this.scrub.value)));
-    this.speed.addEventListener("change", () => this.playing && this.play());
-    addGestures(find(this.root, ".arena"), {
-      toggle: () => this.toggle(),
-      visitFrom: (step) => this.visit(step),
-      stepNow: () => this.step,
-    });
-    this.liveButton = this.root.querySelector("[data-do=live]");
-    this.liveButton?.addEventListener("click", () => this.goLive());
-    const { signal } = this.ending;
-    document.addEventListener("keydown", (event) => this.key(event), { signal });
-    addEventListener("hashchange", () => this.followLink(), { signal });
-    document.addEventListener("click", (event) => {
-      if (event.target.closest('a[href^="#step="]')) this.bringIntoView();
-    }, { signal });
-    addEventListener("peck-results", () => this.reveal(), { signal });
   }
 
   // The replay of the same episode, which may have more steps than before.
@@ -284,37 +251,6 @@ export class Player {
     if (this.playing) this.play();
   }
 
-  fillScreen() {
-    if (document.fullscreenElement) document.exitFullscreen();
-    else if (document.fullscreenEnabled) this.root.requestFullscreen();
-  }
-
-  key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const target = event.target;
-    if (target.closest("input:not([type=range]), textarea, select, [contenteditable]")) return;
-    if (event.key === " " && target.closest("button, a, summary")) return;
-    const far = event.shiftKey ? 10 : 1;
-    const deeds = {
-      " ": () => this.toggle(),
-      ArrowLeft: () => this.visit(this.step - far),
-      ArrowRight: () => this.visit(this.step + far),
-      Home: () => this.visit(0),
-      End: () => this.visit(this.last),
-      "+": () => this.faster(1),
-      "=": () => this.faster(1),
-      "-": () => this.faster(-1),
-      n: () => this.jump(1),
-      p: () => this.jump(-1),
-      f: () => this.fillScreen(),
-      l: () => this.liveButton && this.goLive(),
-    };
-    const deed = deeds[event.key];
-    if (!deed) return;
-    event.preventDefault();
-    deed();
-  }
-
   show(step) {
     const wanted = Math.min(this.last, Math.max(0, step));
     if (wanted === this.step) return;
@@ -368,120 +304,11 @@ function seconds(value) {
   return value < 1 ? `${(value * 1000).toFixed(value < 0.01 ? 1 : 0)} ms` : `${value.toFixed(2)} s`;
 }
 
-async function fetchEpisode(root) {
-  const answer = await fetch(root.dataset.episode, { cache: "no-cache" });
-  if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
-  return answer.json();
-}
-
-// Asks for the episode again until it is over.
-async function follow(root, game, names) {
-  let over = false;
-  while (!over) {
-    await new Promise((resolve) => setTimeout(resolve, FOLLOW_MS));
-    try {
-      const episode = await fetchEpisode(root);
-      over = Boolean(episode.placements);
-      root.player.extend(game.read(episode, names), over);
-    } catch {
-      // the server is away for a moment, or for good: what came so far stays
-    }
-  }
-}
-
-// Plays a match while it is played. At the end it becomes the replay at the same address.
-async function startLive(root) {
-  const game = await import(`./${root.dataset.game}.js`);
-  const names = [...root.querySelectorAll("[data-seat]")].map((row) => row.dataset.name);
-  const said = find(root, ".live-state");
-  const beganAt = Date.now();
-  const waited = root.querySelector("[data-waited]");
-  const waiting = setInterval(() => {
-    if (waited) waited.textContent = `${Math.round((Date.now() - beganAt) / 1000)} s`;
-  }, 1000);
-  let awaited = ""; // what the agents do before their first moves
-  const begin = (replay, over) => {
-    clearInterval(waiting);
-    find(root, ".arena").replaceChildren();
-    const board = new game.Board(find(root, ".arena"), replay);
-    root.player = new Player(root, replay, board, names, { over, live: !over });
-    find(root, ".loading").hidden = true;
-    root.dataset.ready = "true";
-  };
-  let shown = null;
-  const match = new LiveMatch(root.dataset.liveFrames, {
-    frames(episode) {
-      const replay = game.read(episode, names);
-      if (episode === shown) {
-        root.player.extend(replay, false);
-      } else {
-        root.player?.stop();
-        shown = episode;
-        begin(replay, false);
-      }
-      root.dataset.frames = String(episode.frames.length);
-      awaited = episode.frames.length > 1 ? "" : "The agents load and choose their first moves";
-      say(awaited);
-    },
-    next(position) {
-      say("The next episode is being played.");
-      if (root.player?.follows !== false) root.dispatchEvent(new CustomEvent("peck-next", { detail: position }));
-    },
-    state: (text) => say(text || awaited),
-    async end(state) {
-      try {
-        if (state !== "finished") throw new Error(state);
-        const [episode] = await Promise.all([fetchEpisode(root), renewParts(root)]);
-        const replay = game.read(episode, names);
-        root.querySelector("[data-do=live]")?.remove();
-        if (root.player) root.player.extend(replay, true);
-        else begin(replay, true);
-        awaited = "";
-        say("");
-        root.dataset.over = "true";
-        root.dispatchEvent(new Event("peck-over"));
-      } catch {
-        root.dispatchEvent(new Event("peck-gone"));
-      }
-    },
-  });
-
-  function say(text) {
-    said.textContent = text;
-    said.hidden = !text;
-  }
-
-  root.endLive = () => {
-    clearInterval(waiting);
-    match.stop();
-  };
-}
-
-// The parts of a match's page that tell its result, as they are after the end.
-async function renewParts(root) {
-  const parts = document.querySelectorAll("[data-part]");
-  const page = root.closest("[data-page]")?.dataset.page ?? location.pathname + location.search;
-  const answer = await fetch(page, { headers: { Accept: "text/html" }, cache: "no-cache" });
-  if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
-  const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
-  if (!root.closest("[data-goes-on]")) document.title = fresh.title;
-  for (const part of parts) {
-    const found = fresh.querySelector(`[data-part=${part.dataset.part}]`);
-    if (!found) continue;
-    part.replaceWith(found);
-    offerChoice(found);
-    addCopyButtons(found);
-  }
-}
-
-// A page of one match goes on by itself; TV chooses the next match instead.
-function goOn(root) {
-  if (root.closest("[data-goes-on]")) return;
-  root.addEventListener("peck-next", (event) => {
-    const isChosen = new URLSearchParams(location.search).has("episode");
-    if (!isChosen) location.replace(`?episode=${event.detail}`);
-  });
-  root.addEventListener("peck-gone", () => location.reload());
+function begin(root, game, replay, names, options) {
+  const board = new game.Board(find(root, ".arena"), replay);
+  root.player = new Player(root, replay, board, names, options);
+  find(root, ".loading").hidden = true;
+  root.dataset.ready = "true";
 }
 
 export async function start(root) {
@@ -489,8 +316,7 @@ export async function start(root) {
   root.dataset.started = "true";
   const state = find(root, ".loading");
   if (root.dataset.liveFrames) {
-    goOn(root);
-    return startLive(root);
+    return startLive(root, begin);
   }
   try {
     const [episode, game] = await Promise.all([
@@ -500,11 +326,8 @@ export async function start(root) {
     const rows = [...root.querySelectorAll("[data-seat]")];
     const names = rows.map((row) => row.dataset.name);
     const replay = game.read(episode, names);
-    const board = new game.Board(find(root, ".arena"), replay);
     const over = Boolean(episode.placements);
-    root.player = new Player(root, replay, board, names, { over });
-    state.hidden = true;
-    root.dataset.ready = "true";
+    begin(root, game, replay, names, { over });
     if (!over) follow(root, game, names);
   } catch (error) {
     state.textContent = `The replay could not be shown: ${error.message}. Download it below.`;
