@@ -10,14 +10,17 @@ import typer
 from services.api_client import Json
 from services.cli.display import AsJson, print_json, stdout
 from services.cli.leaderboards import MEDALS_HELP, parse_medal_rules
-from services.cli.leagues_and_agents import (
-    leagues,
-    parse_setting,
-    print_anchors,
-    print_league,
-    print_league_settings,
-)
+from services.cli.leagues import leagues, print_anchors, print_league, print_league_settings
 from services.cli.saved_login import MissingInput, connect
+from services.cli.season_options import (
+    Closes,
+    Configuration,
+    Ends,
+    FillsSeason,
+    Opens,
+    given,
+    parse_settings,
+)
 
 League = Annotated[str, typer.Argument(help="Slug or id of the league.")]
 KEPT: Final = (
@@ -50,7 +53,7 @@ def edit_league(
         "visibility": visibility,
         "replay_visibility": replays,
     }
-    change = {name: value for name, value in asked.items() if value is not None}
+    change = given(asked)
     if not change:
         raise MissingInput("give --title, --description, --visibility or --replays")
     with connect() as ladder:
@@ -136,17 +139,11 @@ def confirm_end(name: str, yes: bool, as_json: bool) -> None:
 @leagues.command("new-season")
 def add_next_season(
     league: League,
-    opens: Annotated[
-        str | None,
-        typer.Option(help="Start, with a time zone: 2026-12-01T18:00+01:00; default: now."),
-    ] = None,
-    closes: Annotated[str | None, typer.Option(help="When uploads lock; default: never.")] = None,
-    ends: Annotated[str | None, typer.Option(help="When the last match may start.")] = None,
+    opens: Opens = None,
+    closes: Closes = None,
+    ends: Ends = None,
     seats: Annotated[int | None, typer.Option(min=1, max=16, help="Seats in a match.")] = None,
-    configuration: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="Setting of the game, for example rows=9; repeatable."),
-    ] = None,
+    configuration: Configuration = None,
     act_seconds: Annotated[float | None, typer.Option(help="Free seconds for each move.")] = None,
     bank_seconds: Annotated[
         float | None, typer.Option(help="Extra seconds for a whole episode.")
@@ -163,9 +160,7 @@ def add_next_season(
         bool | None,
         typer.Option(help="Allow agents at addresses of their owners (Battlesnake)."),
     ] = None,
-    fill: Annotated[
-        bool, typer.Option(help="Add reference agents until one agent can play.")
-    ] = True,
+    fill: FillsSeason = True,
     as_json: AsJson = False,
 ) -> None:
     """Create a league's next season; hosts only. Teams upload their agents again.
@@ -183,7 +178,7 @@ def add_next_season(
         "ends_at": ends,
     }
     clock: Json = {"act_seconds": act_seconds, "bank_seconds": bank_seconds}
-    settings = dict(parse_setting(each) for each in configuration or ())
+    settings = parse_settings(configuration)
     with connect() as ladder:
         found = ladder.league(league)
         before = next(iter(ladder.seasons(league)), None)
@@ -205,11 +200,6 @@ def add_next_season(
     print_anchors(found["slug"], added["anchors"], added["lacking"])
     if before and before["state"] != "finished":
         stdout.print(f"season {before['number']} is not finished: peck league end {before['id']}")
-
-
-def given(values: Json) -> Json:
-    """The values that are not None."""
-    return {name: value for name, value in values.items() if value is not None}
 
 
 def register(_: typer.Typer) -> None:

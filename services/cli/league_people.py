@@ -8,7 +8,7 @@ from urllib.parse import quote
 import typer
 
 from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
-from services.cli.leagues_and_agents import leagues
+from services.cli.leagues import leagues
 from services.cli.membership import Yes, ask_for_agreement
 from services.cli.saved_login import MissingInput, connect
 

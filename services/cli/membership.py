@@ -9,7 +9,7 @@ import typer
 
 from services.api_client import Json
 from services.cli.display import AsJson, print_json, stderr, stdout, table, timestamp_text
-from services.cli.leagues_and_agents import leagues
+from services.cli.leagues import leagues
 from services.cli.saved_login import MissingInput, connect
 
 League = Annotated[str, typer.Argument(help="Slug or id of the league.")]

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
-from services.cli.leagues_and_agents import leagues
+from services.cli.leagues import leagues
 from services.cli.saved_login import connect
 
 League = Annotated[str, typer.Argument(help="Slug or id of the league.")]

@@ -1,29 +1,29 @@
-"""Commands of hosts and owners: league and agent."""
+"""Commands that list, show, create, fill and rehearse leagues."""
 
 from __future__ import annotations
 
-import json
 import time
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
-from ladder.enums import MachineTier
 from ladder.sizes import size_text
 from services.api_client import Client, Json
 from services.cli.display import AsJson, print_json, stderr, stdout, table
 from services.cli.leaderboards import MEDALS_HELP, medal_rules_text, parse_medal_rules
-from services.cli.name_lookup import own_agent
-from services.cli.saved_login import MissingInput, connect
+from services.cli.saved_login import connect
+from services.cli.season_options import (
+    Closes,
+    Configuration,
+    Ends,
+    FillsSeason,
+    Opens,
+    given,
+    parse_settings,
+)
 
 POLL_SECONDS = 0.5
 leagues = typer.Typer(help="List, show, create and run leagues.", no_args_is_help=True)
-MACHINES: Final = {
-    MachineTier.TRUSTED: "trusted machines alone",
-    MachineTier.MEMBER: "trusted machines and those of members",
-    MachineTier.VOLUNTEER: "all machines that joined",
-}
-agents = typer.Typer(help="List your agents and open them for scrims.", no_args_is_help=True)
 
 
 @leagues.command("list")
@@ -136,22 +136,16 @@ def create_league(
     max_bundle_mb: Annotated[
         int, typer.Option(min=1, max=512, help="Largest upload, in MB.")
     ] = 100,
-    configuration: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="Setting of the game, for example rows=9; repeatable."),
-    ] = None,
+    configuration: Configuration = None,
     act_seconds: Annotated[
         float | None, typer.Option(help="Free seconds for each move; default: the game's.")
     ] = None,
     bank_seconds: Annotated[
         float | None, typer.Option(help="Extra seconds for a whole episode; default: the game's.")
     ] = None,
-    opens: Annotated[
-        str | None,
-        typer.Option(help="Start, with a time zone: 2026-12-01T18:00+01:00; default: now."),
-    ] = None,
-    closes: Annotated[str | None, typer.Option(help="When uploads lock; default: never.")] = None,
-    ends: Annotated[str | None, typer.Option(help="When the last match may start.")] = None,
+    opens: Opens = None,
+    closes: Closes = None,
+    ends: Ends = None,
     medals: Annotated[str, typer.Option(help=MEDALS_HELP)] = "table",
     confidence: Annotated[
         float, typer.Option(min=0.5, max=0.99, help="Probability needed to seal a medal.")
@@ -173,14 +167,10 @@ def create_league(
         list[str] | None,
         typer.Option(help="Reference agent by name, or one of your submissions by id; repeatable."),
     ] = None,
-    fill: Annotated[
-        bool, typer.Option(help="Add reference agents until one agent can play.")
-    ] = True,
+    fill: FillsSeason = True,
     as_json: AsJson = False,
 ) -> None:
     """Create a league with its first season. You become its host."""
-    dates = {"opens_at": opens, "closes_at": closes, "ends_at": ends}
-    clock = {"act_seconds": act_seconds, "bank_seconds": bank_seconds}
     season: Json = {
         "seats": seats,
         "daily_limit": daily_limit,
@@ -188,14 +178,14 @@ def create_league(
         "active_limit": active,
         "team_active_limit": team_active or None,
         "max_bundle_bytes": max_bundle_mb << 20,
-        "configuration": dict(parse_setting(each) for each in configuration or ()),
-        "clock": {name: seconds for name, seconds in clock.items() if seconds is not None},
+        "configuration": parse_settings(configuration),
+        "clock": given({"act_seconds": act_seconds, "bank_seconds": bank_seconds}),
         "medals": parse_medal_rules(medals),
         "medal_confidence": confidence,
         "stops_when_sealed": stop_when_sealed,
         "remote_agents": remote_agents,
         "speed_class": speed_class,
-        **{name: date for name, date in dates.items() if date is not None},
+        **given({"opens_at": opens, "closes_at": closes, "ends_at": ends}),
     }
     with connect() as ladder:
         made = ladder.create_league(
@@ -288,78 +278,5 @@ def print_anchors(league: str, entered: list[Json], lacking: str | None) -> None
         stdout.print(f"peck submit main.py --agent NAME --league {league}")
 
 
-def parse_setting(text: str) -> tuple[str, object]:
-    """``rows=9`` as a name and a value. Raises MissingInput without ``=``."""
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise MissingInput(f"--set {text!r}: write NAME=VALUE, for example rows=9")
-    try:
-        return name, json.loads(value, parse_constant=str)
-    except ValueError:
-        return name, value
-
-
-@agents.command("list")
-def list_agents(as_json: AsJson = False) -> None:
-    """List the agents of your teams."""
-    with connect() as ladder:
-        rows = [row for team in ladder.me()["teams"] for row in ladder.agents(team["id"])]
-    if as_json:
-        print_json(rows)
-        return
-    table(
-        ["slug", "name", "team", "scrims", "machines", "id"],
-        [
-            (
-                row["slug"],
-                row["name"],
-                row["team_name"],
-                "everybody" if row["open_for_scrims"] else "by policy",
-                row["machine_tier"],
-                row["id"],
-            )
-            for row in rows
-        ],
-    )
-
-
-@agents.command("open")
-def open_agent(
-    agent: Annotated[str, typer.Argument(help="Name, slug or id.")],
-    close: Annotated[bool, typer.Option("--close", help="Let no other team play it.")] = False,
-    daily: Annotated[int | None, typer.Option(min=0, help="Games a day with one team.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Let every team play an agent in scrims. `peck scrims policy` sets finer rules."""
-    change: Json = {"open_for_scrims": not close}
-    if daily is not None:
-        change["scrims_per_requester_daily"] = daily
-    with connect() as ladder:
-        changed = ladder.change_agent(own_agent(ladder, agent)["id"], **change)
-    if as_json:
-        print_json(changed)
-    else:
-        stdout.print(f"{changed['name']} is {'closed' if close else 'open'} for scrims")
-
-
-@agents.command("machines")
-def choose_machines(
-    agent: Annotated[str, typer.Argument(help="Name, slug or id.")],
-    tier: Annotated[
-        MachineTier, typer.Argument(help="The least trusted machines that may run it.")
-    ],
-    as_json: AsJson = False,
-) -> None:
-    """Choose the machines that may run an agent, and so read its files: trusted ones alone, also
-    those of members, or also those of volunteers."""
-    with connect() as ladder:
-        changed = ladder.change_agent(own_agent(ladder, agent)["id"], machine_tier=tier.value)
-    if as_json:
-        print_json(changed)
-    else:
-        stdout.print(f"{changed['name']} runs on: {MACHINES[tier]}")
-
-
 def register(app: typer.Typer) -> None:
     app.add_typer(leagues, name="league")
-    app.add_typer(agents, name="agent")

@@ -1,0 +1,85 @@
+"""Commands of an agent's owner: who may play it, and which machines may run it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+import typer
+
+from ladder.enums import MachineTier
+from services.api_client import Json
+from services.cli.display import AsJson, print_json, stdout, table
+from services.cli.name_lookup import own_agent
+from services.cli.saved_login import connect
+
+agents = typer.Typer(help="List your agents and open them for scrims.", no_args_is_help=True)
+MACHINES: Final = {
+    MachineTier.TRUSTED: "trusted machines alone",
+    MachineTier.MEMBER: "trusted machines and those of members",
+    MachineTier.VOLUNTEER: "all machines that joined",
+}
+
+
+@agents.command("list")
+def list_agents(as_json: AsJson = False) -> None:
+    """List the agents of your teams."""
+    with connect() as ladder:
+        rows = [row for team in ladder.me()["teams"] for row in ladder.agents(team["id"])]
+    if as_json:
+        print_json(rows)
+        return
+    table(
+        ["slug", "name", "team", "scrims", "machines", "id"],
+        [
+            (
+                row["slug"],
+                row["name"],
+                row["team_name"],
+                "everybody" if row["open_for_scrims"] else "by policy",
+                row["machine_tier"],
+                row["id"],
+            )
+            for row in rows
+        ],
+    )
+
+
+@agents.command("open")
+def open_agent(
+    agent: Annotated[str, typer.Argument(help="Name, slug or id.")],
+    close: Annotated[bool, typer.Option("--close", help="Let no other team play it.")] = False,
+    daily: Annotated[int | None, typer.Option(min=0, help="Games a day with one team.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let every team play an agent in scrims. `peck scrims policy` sets finer rules."""
+    change: Json = {"open_for_scrims": not close}
+    if daily is not None:
+        change["scrims_per_requester_daily"] = daily
+    with connect() as ladder:
+        changed = ladder.change_agent(own_agent(ladder, agent)["id"], **change)
+    if as_json:
+        print_json(changed)
+    else:
+        stdout.print(f"{changed['name']} is {'closed' if close else 'open'} for scrims")
+
+
+@agents.command("machines")
+def choose_machines(
+    agent: Annotated[str, typer.Argument(help="Name, slug or id.")],
+    tier: Annotated[
+        MachineTier, typer.Argument(help="The least trusted machines that may run it.")
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Choose the machines that may run an agent, and so read its files: trusted ones alone, also
+    those of members, or also those of volunteers."""
+    with connect() as ladder:
+        changed = ladder.change_agent(own_agent(ladder, agent)["id"], machine_tier=tier.value)
+    if as_json:
+        print_json(changed)
+    else:
+        stdout.print(f"{changed['name']} runs on: {MACHINES[tier]}")
+
+
+def register(app: typer.Typer) -> None:
+    app.add_typer(agents, name="agent")
