@@ -244,6 +244,14 @@ language sql volatile as $$
              where live_until > clock_timestamp() and slots > 0 limit 2 * p_slots) as live))
 $$;
 
+-- Internal. Whether a worker may take this waiting match instead of another one: it can play the match,
+-- its machine may play it, and the match does not refuse it.
+create or replace function lease_may_take(w workers, m matches, p_now timestamptz) returns boolean
+language sql stable as $$
+    select lease_fits(w, m) and (w.machine_id is null or lease_allows(w.machine_id, m))
+       and (m.refused_worker = w.id and m.refused_until > p_now) is not true
+$$;
+
 -- Starts an attempt and returns everything that the worker needs to play. Returns null if the match
 -- is not queued, is past its deadline, or does not fit this worker (lease_fits). Returns null also if
 -- the worker's machine is drained or holds lease_most_slots matches, or if the worker's attempt at the
@@ -265,7 +273,7 @@ language plpgsql security definer set search_path = public, pg_temp
 set plan_cache_mode = force_generic_plan as $$
 declare
     m matches;
-    v_first matches;
+    v_other matches;
     v_fits boolean;
     v_slots bigint;
     v_queue text;
@@ -301,36 +309,22 @@ begin
                and lease_allows(o.machine_id, m));
     end if;
     if v_fits is not true then
-        update matches set woken_at = null where id = p_match;  -- due again at once, for another worker
-        perform pg_notify('peck_work', '');
-        return null;
-    end if;
-    if not lease_allows(w.machine_id, m) then
+        m := null;
+    elsif not lease_allows(w.machine_id, m) then
         -- The message was for a worker that may play the match. This one may take another match.
-        update matches set woken_at = null where id = p_match;
-        perform pg_notify('peck_work', '');
-        select * into v_first from matches o
+        select * into m from matches o
          where o.id in (select id from matches where state = 'queued' and queue <> 'validate'
                          order by turn, id limit 200)
-           and o.state = 'queued' and o.deadline_at > v_now and lease_fits(w, o)
-           and lease_allows(w.machine_id, o)
-           and (o.refused_worker = p_worker and o.refused_until > v_now) is not true
+           and o.state = 'queued' and o.deadline_at > v_now and lease_may_take(w, o, v_now)
          order by o.turn, o.id limit 1 for update skip locked;
-        if not found then
-            return null;
-        end if;
-        m := v_first;
     end if;
     if m.kind = 'validation' and m.turn > 0 then
-        select * into v_first from matches o
+        select * into v_other from matches o
          where o.queue = m.queue and o.state = 'queued' and o.turn < m.turn and o.kind = 'validation'
-           and o.deadline_at > v_now and lease_fits(w, o) and lease_allows(w.machine_id, o)
-           and (o.refused_worker = p_worker and o.refused_until > v_now) is not true
+           and o.deadline_at > v_now and lease_may_take(w, o, v_now)
          order by o.turn, o.id limit 1 for update skip locked;
         if found then
-            update matches set woken_at = null where id = m.id;
-            perform pg_notify('peck_work', '');
-            m := v_first;
+            m := v_other;
         end if;
     end if;
     if m.kind = 'validation' then
@@ -340,15 +334,12 @@ begin
             foreach v_queue in array w.queues loop
                 continue when v_queue = 'validate';
                 -- Nothing waits for a lock here, so the order of locks does not matter.
-                select * into v_first from matches o
+                select * into v_other from matches o
                  where o.queue = v_queue and o.state = 'queued' and o.deadline_at > v_now
-                   and lease_fits(w, o) and lease_allows(w.machine_id, o)
-                   and (o.refused_worker = p_worker and o.refused_until > v_now) is not true
+                   and lease_may_take(w, o, v_now)
                  order by o.turn, o.id limit 1 for update skip locked;
                 if found then
-                    update matches set woken_at = null where id = m.id;
-                    perform pg_notify('peck_work', '');
-                    m := v_first;
+                    m := v_other;
                     exit;
                 end if;
             end loop;
@@ -359,17 +350,20 @@ begin
                     where goes_first and state = 'queued' and kind <> 'validation') then
         select 1 + count(*) into v_slots from matches where goes_first and state = 'running';
         if lease_within_half(v_slots) then
-            select * into v_first from matches o
+            select * into v_other from matches o
              where o.goes_first and o.state = 'queued' and o.kind <> 'validation'
-               and o.deadline_at > v_now and lease_fits(w, o)
-               and lease_allows(w.machine_id, o)
-               and (o.refused_worker = p_worker and o.refused_until > v_now) is not true
+               and o.deadline_at > v_now and lease_may_take(w, o, v_now)
              order by o.turn, o.id limit 1 for update skip locked;
             if found then
-                update matches set woken_at = null where id = m.id;
-                perform pg_notify('peck_work', '');
-                m := v_first;
+                m := v_other;
             end if;
+        end if;
+    end if;
+    if m.id is distinct from p_match then
+        update matches set woken_at = null where id = p_match;    -- due for another message at once
+        perform pg_notify('peck_work', '');
+        if m.id is null then
+            return null;
         end if;
     end if;
     update matches
@@ -419,9 +413,8 @@ begin
     select * into w from workers where id = p_worker;
     select o.id into v_next from matches o
      where o.queue = (select queue from matches where id = p_match)
-       and o.state = 'queued' and o.woken_at is null and o.deadline_at > v_now and lease_fits(w, o)
-       and (w.machine_id is null or lease_allows(w.machine_id, o))
-       and (o.refused_worker = p_worker and o.refused_until > v_now) is not true
+       and o.state = 'queued' and o.woken_at is null and o.deadline_at > v_now
+       and lease_may_take(w, o, v_now)
      order by o.turn, o.id limit 1 for update skip locked;
     return case when found then lease_claim(v_next, p_worker) end;
 end $$;
@@ -1054,6 +1047,7 @@ revoke execute on function
     lease_fits(workers, matches),
     lease_wake(text, integer, double precision),
     lease_within_half(bigint),
+    lease_may_take(workers, matches, timestamptz),
     lease_claim(text, text),
     lease_claim_next(text, text),
     lease_renew(text[], integer[]),

@@ -99,6 +99,14 @@ def test_a_first_match_is_claimed_before_the_match_of_the_message(contest: Conte
     assert contest.claim(queued[1]).match_id == queued[3]
 
 
+def test_a_worker_does_not_take_a_first_match_that_refuses_it(contest: Contest) -> None:
+    entries = [contest.active() for _ in range(4)]
+    queued = [contest.rated(*entries, goes_first=place == 1) for place in range(2)]
+    contest.claim(queued[1])
+    let_lapse(contest, queued[1])
+    assert contest.claim(queued[0]).match_id == queued[0]
+
+
 def test_validations_take_half_of_the_slots_while_other_matches_wait(contest: Contest) -> None:
     entries = [contest.active() for _ in range(4)]
     slow, other = (validation(contest) for _ in range(2))
