@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any, Final
 
@@ -84,52 +84,29 @@ def enter_season(
         deadlines.refuse_late_upload(conn, season, submission.team_id, began)
         competitors.add_members_at_entry(conn, season_id, submission.team_id, by)
     _refuse_excluded(conn, season_id, submission)
-    if submission.url is not None:
-        profile = REMOTE
-        _refuse_remote(season, is_anchor)
-    if submission.size_bytes > season.max_bundle_bytes:
-        raise LadderError(
-            f"bundle: send a smaller one: this season allows {size_text(season.max_bundle_bytes)}"
-        )
+    _refuse_unfit_submission(season, submission, is_anchor)
     taken = daily_uploads.count_upload(conn, season, submission.team_id) if count_limit else None
-    if known is not None:
-        return _validate_again(conn, season, known, taken)
-    entry_id = EntryId(ids.new_id("ent"))
-    made = conn.execute(
-        "insert into entries (id, season_id, agent_id, team_id, submission_id, parent_entry_id,"
-        " profile, is_anchor, pairing_weight, mu, sigma, taken_day)"
-        " select %s, %s, %s, %s, %s, (select max(id) from entries where season_id = %s"
-        "   and agent_id = %s and state in ('active', 'paused', 'retired')), %s, %s, %s, %s, %s, %s"
-        " on conflict (season_id, submission_id) do nothing",
-        (
-            entry_id,
-            season_id,
-            submission.agent_id,
-            submission.team_id,
-            submission_id,
-            season_id,
-            submission.agent_id,
-            profile,
-            is_anchor,
-            pairing_weight,
-            season.mu0,
-            season.sigma0,
-            taken,
-        ),
-    )
-    if made.rowcount == 1:
+    if known is None:
+        entry_id = EntryId(ids.new_id("ent"))
+        columns = {
+            "id": entry_id,
+            "profile": profile if submission.url is None else REMOTE,
+            "is_anchor": is_anchor,
+            "pairing_weight": pairing_weight,
+            "taken_day": taken,
+        }
+        is_new = _insert_entry(conn, season, submission, columns)
+    else:
+        entry_id = known.id
+        is_new = _make_rejected_pending(conn, entry_id, taken)
+    if is_new:
         validations.make_validation_match(conn, season, entry_id)
-    elif taken is not None:
-        daily_uploads.uncount_upload(
-            conn, season_id, submission.team_id, taken
-        )  # another request created the entry a moment earlier
+    elif taken is not None:  # another request was a moment earlier
+        daily_uploads.uncount_upload(conn, season_id, submission.team_id, taken)
     entry = _find_entry(conn, season_id, submission_id)
     assert entry is not None
-    return (
-        entry,
-        daily_uploads.upload_limits(conn, season_id, submission.team_id),
-        made.rowcount == 1,
-    )
+    limits = daily_uploads.upload_limits(conn, season_id, submission.team_id)
+    return entry, limits, is_new
 
 
 def get_entry(conn: Connection, entry_id: EntryId) -> Entry:
@@ -313,32 +290,53 @@ def count_newcomers(
     return {SeasonId(row[0]): Newcomers(*row[1:]) for row in rows}
 
 
-def _validate_again(
-    conn: Connection, season: Season, known: Entry, taken: date | None
-) -> tuple[Entry, daily_uploads.UploadLimits, bool]:
-    """Makes a rejected entry pending again."""
+def _insert_entry(
+    conn: Connection, season: Season, submission: Submission, columns: Mapping[str, object]
+) -> bool:
+    """Inserts a pending entry. False: another request has made the submission's entry."""
+    made = conn.execute(
+        "insert into entries (id, season_id, agent_id, team_id, submission_id, parent_entry_id,"
+        " profile, is_anchor, pairing_weight, mu, sigma, taken_day)"
+        " select %(id)s, %(season_id)s, %(agent_id)s, %(team_id)s, %(submission_id)s,"
+        "   (select max(id) from entries where season_id = %(season_id)s"
+        "     and agent_id = %(agent_id)s and state in ('active', 'paused', 'retired')),"
+        "   %(profile)s, %(is_anchor)s, %(pairing_weight)s, %(mu)s, %(sigma)s, %(taken_day)s"
+        " on conflict (season_id, submission_id) do nothing",
+        {
+            **columns,
+            "season_id": season.id,
+            "agent_id": submission.agent_id,
+            "team_id": submission.team_id,
+            "submission_id": submission.id,
+            "mu": season.mu0,
+            "sigma": season.sigma0,
+        },
+    )
+    return made.rowcount == 1
+
+
+def _make_rejected_pending(conn: Connection, entry_id: EntryId, taken: date | None) -> bool:
+    """Makes a rejected entry pending again. False: another request has done so."""
     made = conn.execute(
         "update entries set state = 'pending', reason = null, validations = 0, taken_day = %s"
         " where id = %s and state = 'rejected'",
-        (taken, known.id),
+        (taken, entry_id),
     )
-    if made.rowcount == 1:
-        validations.make_validation_match(conn, season, known.id)
-    elif taken is not None:
-        daily_uploads.uncount_upload(
-            conn, season.id, known.team_id, taken
-        )  # another request was a moment earlier
-    told = daily_uploads.upload_limits(conn, season.id, known.team_id)
-    return get_entry(conn, known.id), told, made.rowcount == 1
+    return made.rowcount == 1
 
 
-def _refuse_remote(season: Season, is_anchor: bool) -> None:
-    if not season.remote_agents:
+def _refuse_unfit_submission(season: Season, submission: Submission, is_anchor: bool) -> None:
+    """Raises Conflict for a refused remote agent, and LadderError for a bundle too large."""
+    if submission.url is not None and not season.remote_agents:
         raise Conflict(
             "upload a bundle: this season takes no remote agents; or ask the host for one that does"
         )
-    if is_anchor:
+    if submission.url is not None and is_anchor:
         raise Conflict("give a bundle: an anchor fixes the scale and must not change")
+    if submission.size_bytes > season.max_bundle_bytes:
+        raise LadderError(
+            f"bundle: send a smaller one: this season allows {size_text(season.max_bundle_bytes)}"
+        )
 
 
 def _refuse_excluded(conn: Connection, season_id: SeasonId, submission: Submission) -> None:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
@@ -21,8 +21,6 @@ from ladder.leagues.records import Season
 from ladder.matches.records import LineupSeat
 
 QUEUES: Final = ("play.cpu", "play.gpu", "scrim", "validate")
-
-
 INSERT_MATCHES: Final = (
     "insert into matches (id, kind, season_id, scrim_id, rejudges, queue, turn, goes_first,"
     " profiles, gpu, speed_class, seed, max_attempts, lease_seconds, deadline_at)"
@@ -92,41 +90,26 @@ def create_match(
     Raises Conflict also if the account of an agent's owner was deleted, and Invalid for a wrong
     number of seats.
     """
-    if len(lineup) != season.seats:
-        raise Invalid("lineup", f"{len(lineup)} seats, this season plays {season.seats}")
+    _check_seats(season, lineup)
     if rejudges is not None:
-        seed = _rejudged_seed(conn, rejudges, season.id)
-        if any(seat.profile == runtime_profiles.REMOTE for seat in lineup):
-            seed = None
-        if list(lineup) != lineup_of(conn, rejudges):
-            raise Conflict(
-                "a rejudgement must have the lineup of the match that it replaces", field="lineup"
-            )
+        seed = _seed_of_rejudgement(conn, rejudges, season.id, lineup)
     seed = secrets.token_bytes(16) if seed is None else seed
     if len(seed) != 16:
         raise Invalid("seed", f"must be 16 bytes; it is {len(seed)}")
-    if gpu is None:
-        gpu = runtime_profiles.gpus_needed(seat.profile for seat in lineup)
-    match_id = MatchId(ids.new_id("mat"))
     if kind is not MatchKind.RATED or rejudges is not None:
         _refuse_deleted_owner(conn, lineup)  # of other rated matches all entries are active
     if kind is MatchKind.RATED:
         _count_in_flight(conn, lineup, is_rejudge=rejudges is not None)
-    row = {
-        "id": match_id,
-        "kind": kind.value,
+    row = _match_row(kind, lineup, turn, goes_first, gpu) | {
         "scrim_id": scrim_id,
         "rejudges": rejudges,
-        "queue": queue or queue_of(kind.value, gpu),
-        "turn": turn,
-        "goes_first": goes_first,
-        "profiles": sorted({seat.profile for seat in lineup}),
-        "gpu": gpu,
         "seed": seed.hex(),
     }
+    if queue is not None:
+        row["queue"] = queue
     conn.execute(INSERT_MATCHES, (Jsonb([row]), season.id))
-    _insert_seats(conn, [match_id], [lineup])
-    return match_id
+    _insert_seats(conn, [row["id"]], [lineup])
+    return MatchId(row["id"])
 
 
 def lock_active_entries(conn: Connection, lineups: Iterable[Sequence[LineupSeat]]) -> set[EntryId]:
@@ -153,8 +136,7 @@ def create_rated_matches(
         return []
     lineups = [each.lineup for each in wanted]
     for lineup in lineups:
-        if len(lineup) != season.seats:
-            raise Invalid("lineup", f"{len(lineup)} seats, this season plays {season.seats}")
+        _check_seats(season, lineup)
     count = _count_entries(lineups)
     counted = conn.execute(
         "update entries e set in_flight = in_flight + t.n"
@@ -166,21 +148,12 @@ def create_rated_matches(
         seat.entry_id is None for lineup in lineups for seat in lineup
     ):
         raise Conflict(_NEEDS_ACTIVE, field="lineup")
-    rows, match_ids = [], list[MatchId]()
-    for each in wanted:
-        match_ids.append(MatchId(ids.new_id("mat")))
-        gpu = runtime_profiles.gpus_needed(seat.profile for seat in each.lineup)
-        row = {
-            "id": match_ids[-1],
-            "kind": MatchKind.RATED.value,
-            "queue": queue_of(MatchKind.RATED.value, gpu),
-            "turn": each.turn,
-            "goes_first": each.goes_first,
-            "profiles": sorted({seat.profile for seat in each.lineup}),
-            "gpu": gpu,
-            "seed": secrets.token_hex(16),
-        }
-        rows.append(row)
+    rows = [
+        _match_row(MatchKind.RATED, each.lineup, each.turn, each.goes_first)
+        | {"seed": secrets.token_hex(16)}
+        for each in wanted
+    ]
+    match_ids = [MatchId(row["id"]) for row in rows]
     conn.execute(INSERT_MATCHES, (Jsonb(rows), season.id))
     _insert_seats(conn, match_ids, lineups)
     return match_ids
@@ -297,6 +270,32 @@ def first_turn_of_queue(conn: Connection, queue: str) -> int | None:
     return None if row[0] is None else int(row[0])
 
 
+def _check_seats(season: Season, lineup: Sequence[LineupSeat]) -> None:
+    if len(lineup) != season.seats:
+        raise Invalid("lineup", f"{len(lineup)} seats, this season plays {season.seats}")
+
+
+def _match_row(
+    kind: MatchKind,
+    lineup: Sequence[LineupSeat],
+    turn: int,
+    goes_first: bool,
+    gpu: int | None = None,
+) -> dict[str, Any]:
+    """A new match as ``INSERT_MATCHES`` takes it, without its seed. ``gpu`` None: by the lineup."""
+    if gpu is None:
+        gpu = runtime_profiles.gpus_needed(seat.profile for seat in lineup)
+    return {
+        "id": ids.new_id("mat"),
+        "kind": kind.value,
+        "queue": queue_of(kind.value, gpu),
+        "turn": turn,
+        "goes_first": goes_first,
+        "profiles": sorted({seat.profile for seat in lineup}),
+        "gpu": gpu,
+    }
+
+
 def _insert_seats(
     conn: Connection, match_ids: Sequence[MatchId], lineups: Sequence[Sequence[LineupSeat]]
 ) -> None:
@@ -341,8 +340,13 @@ def _count_in_flight(conn: Connection, lineup: Sequence[LineupSeat], *, is_rejud
         raise Conflict(_NEEDS_ACTIVE, field="lineup")
 
 
-def _rejudged_seed(conn: Connection, old: MatchId, season_id: SeasonId) -> bytes:
-    """Returns the old match's seed. Locks the match, so only one rejudgement can succeed."""
+def _seed_of_rejudgement(
+    conn: Connection, old: MatchId, season_id: SeasonId, lineup: Sequence[LineupSeat]
+) -> bytes | None:
+    """Returns the old match's seed; None if an agent is remote. Refuses a wrong rejudgement.
+
+    Locks the old match, so only one rejudgement can succeed.
+    """
     row = conn.execute(
         "select seed, kind, state, season_id from matches where id = %s for update", (old,)
     ).fetchone()
@@ -360,4 +364,9 @@ def _rejudged_seed(conn: Connection, old: MatchId, season_id: SeasonId) -> bytes
         raise Conflict(
             "this match has a rejudgement already, running or finished", field="rejudges"
         )
-    return bytes(seed)
+    if list(lineup) != lineup_of(conn, old):
+        raise Conflict(
+            "a rejudgement must have the lineup of the match that it replaces", field="lineup"
+        )
+    is_remote = any(seat.profile == runtime_profiles.REMOTE for seat in lineup)
+    return None if is_remote else bytes(seed)
