@@ -124,13 +124,13 @@ def list_matches(
     kind: MatchKind | str | None = None,
     state: MatchState | str | None = None,
     before: MatchId | None = None,
-    has_series: bool = True,
+    includes_series: bool = True,
     limit: int = 50,
 ) -> list[Match]:
     """Matches that meet all given conditions, newest first, older than ``before``.
 
-    With a ``viewer``, only matches that the viewer may see. Without ``has_series``, no games of
-    comparisons and of batches of scrims.
+    With a ``viewer``, only matches that the viewer may see. A series is a comparison or a batch of
+    scrims; without ``includes_series``, its games are left out.
     """
     seen, values = visibility.visible_matches(viewer) if viewer else visibility.EVERYTHING
     wanted = {
@@ -144,7 +144,7 @@ def list_matches(
         "m.id in (select match_id from seats where agent_id = %s)": agent_id,
     }
     given = {clause: value for clause, value in wanted.items() if value is not None}
-    no_series = () if has_series else ("c.batch_id is null and c.comparison_id is null",)
+    no_series = () if includes_series else ("c.batch_id is null and c.comparison_id is null",)
     where = " and ".join((*given, *no_series, seen))
     return _select_matches(
         conn, f"where {where} order by m.id desc limit %s", (*given.values(), *values, limit)

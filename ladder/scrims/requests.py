@@ -64,7 +64,7 @@ def ask_for_scrim(conn: Connection, asked: NewScrimRequest) -> ScrimRequest:
     _refuse_closed(conn, season.id)
     _refuse_many_waiting(conn, team_id)
     others = _other_agents(conn, asked)
-    teams = _teams_to_ask(conn, asked, others)
+    teams = _teams_to_ask(asked, others)
     if len(teams) > 1:
         raise Conflict("ask one team at a time: more than one would have to answer", field="lineup")
     resolve_lineup(conn, season, asked.wanted)  # each has a version that can play
@@ -341,9 +341,7 @@ def _other_agents(conn: Connection, asked: NewScrimRequest) -> list[agent_polici
     return agent_policies.read_opponents(conn, asked.season, asked.team_id, others)
 
 
-def _teams_to_ask(
-    conn: Connection, asked: NewScrimRequest, others: Sequence[agent_policies.Opponent]
-) -> set[TeamId]:
+def _teams_to_ask(asked: NewScrimRequest, others: Sequence[agent_policies.Opponent]) -> set[TeamId]:
     """Returns the teams that have to answer. Raises Conflict if a policy refuses."""
     teams = set()
     for one in others:

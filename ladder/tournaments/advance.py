@@ -119,7 +119,7 @@ def advance_one(
     _enter_round(work, course)
     if found.state is TournamentState.RUNNING:
         tournament_games.queue_games(work, course)
-        _check_deadline(work, course)
+        _report_late_round(work)
     _write_progress(work, course)
     course_notices.record_course_news(conn, field, games, course)
     return work.made
@@ -190,7 +190,7 @@ def _past_acts(conn: Connection, tournament_id: TournamentId) -> tuple[datetime 
     return row[0], row[1]
 
 
-def _check_deadline(work: Work, course: Course) -> None:
+def _report_late_round(work: Work) -> None:
     """Says why a round that is past its deadline is not over."""
     late = work.conn.execute(
         "select 1 from tournament_rounds where tournament_id = %s and finished_at is null"

@@ -46,7 +46,7 @@ def record_course_news(
     events = [
         *_result_news(field, course, told),
         *_pairing_news(field, course, told),
-        *_place_news(field, course, told),
+        *_place_news(course, told),
     ]
     if events:
         record_events(
@@ -89,7 +89,7 @@ def _result_news(field: Field, course: Course, told: Mapping[int, _Told]) -> lis
     return news
 
 
-def _place_news(field: Field, course: Course, told: Mapping[int, _Told]) -> list[_News]:
+def _place_news(course: Course, told: Mapping[int, _Told]) -> list[_News]:
     news: list[_News] = []
     for place, entrant in enumerate(course.ranking, 1):
         if told[entrant].place is None:

@@ -132,7 +132,7 @@ def agent_page(
         agent_id=wanted.agent_id,
         entry_id=wanted.entry_id,
         before=MatchId(before) if before else None,
-        has_series=False,
+        includes_series=False,
         limit=MATCHES_SHOWN,
     )
     sees_replay = permissions.visible_replay_filter(conn, who)

@@ -26,7 +26,7 @@ def draw_bracket(
     """The bracket as one ``<svg>``. With ``address_of`` each pairing is a link."""
     assert view.field is not None
     assert view.course is not None
-    drawn = bracket(view.field.event, view.course, stage)
+    drawn = bracket(view.course, stage)
     places = {box.key: (box.column * COLUMN + 1, HEAD + box.y * ROW - LINE) for box in drawn.boxes}
     pairings = {one.key: one for one in view.course.pairings}
     width = max((x for x, _ in places.values()), default=0) + BOX + 2

@@ -127,7 +127,6 @@ def show_state(
 
 @router.get("/matches/{match}/episode.json")
 def send_episode(
-    request: Request,
     match: MatchKey,
     conn: Db,
     app_state: AppState,

@@ -96,7 +96,7 @@ def post_act(
             return render_page(request, conn, who, found, season, verdict=form)
     elif act in ("preview", "rejudge"):
         form, began_at = Form.of(given, {**QUESTION, "reason": ""}), datetime.now(UTC)
-        seen = preview_rejudgement(conn, who, season, form)
+        seen = preview_rejudgement(conn, season, form)
         if seen is None:
             return render_page(request, conn, who, found, season, question=form)
         form.values["predicate.until"] = form.values["predicate.until"] or began_at.isoformat()
@@ -140,7 +140,7 @@ def change_disqualification(
 
 
 def preview_rejudgement(
-    conn: Db, who: Viewer, season: Season, form: Form
+    conn: Db, season: Season, form: Form
 ) -> rejudgement_preview.RejudgementPreview | None:
     """The matches that would be judged again. None if it was refused; the form then has the
     error."""

@@ -117,9 +117,7 @@ def create_feed(
 
 
 @router.post("/me/notices/feeds/{feed}/revoke")
-def revoke_feed(
-    request: Request, feed: FeedKey, conn: Db, who: Visitor, given: forms.Sent
-) -> Response:
+def revoke_feed(feed: FeedKey, conn: Db, who: Visitor, given: forms.Sent) -> Response:
     """Ends a private feed."""
     if who.user_id is None:
         return redirect(TO_SIGN_IN)
@@ -128,7 +126,7 @@ def revoke_feed(
 
 
 @router.post("/me/notices/preferences")
-def change_preferences(request: Request, conn: Db, who: Visitor, given: forms.Sent) -> Response:
+def change_preferences(conn: Db, who: Visitor, given: forms.Sent) -> Response:
     """Stores the table: each shown box that is not ticked is off."""
     if who.user_id is None:
         return redirect(TO_SIGN_IN)

@@ -37,7 +37,7 @@ def show_notices(
 
 
 @router.post("/me/notices/read")
-def mark_read(request: Request, conn: Db, who: Visitor, given: forms.Sent) -> Response:
+def mark_read(conn: Db, who: Visitor, given: forms.Sent) -> Response:
     """Marks the newest notice that the page showed, and all older ones, as read."""
     if who.user_id is None:
         return redirect(SIGN_IN)

@@ -187,8 +187,7 @@ def send_embedded_episode(
 ) -> Response:
     """The frames of an embedded player."""
     shown_publicly.public_match(conn, MatchId(match))
-    answer = matches.send_episode(
-        request,
+    return matches.send_episode(
         match,
         conn,
         app_state,
@@ -196,7 +195,6 @@ def send_embedded_episode(
         if_none_match=if_none_match,
         accept_encoding=request.headers.get("accept-encoding", ""),
     )
-    return answer
 
 
 @router.get("/oembed")

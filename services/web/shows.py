@@ -65,7 +65,6 @@ def move_screen(secret: Secret, conn: Db, given: forms.Sent) -> Response:
 
 @router.get("/shows/{secret}/matches/{match}/episode.json")
 def send_shown_episode(
-    request: Request,
     secret: Secret,
     match: MatchKey,
     conn: Db,
@@ -77,7 +76,7 @@ def send_shown_episode(
     """The frames of an episode that the show has come to."""
     found, maker = shows.shown_game(conn, secret, match, position)
     return matches.send_episode(
-        request, found, conn, app_state, maker, position, False, if_none_match, accept_encoding
+        found, conn, app_state, maker, position, False, if_none_match, accept_encoding
     )
 
 

@@ -52,7 +52,7 @@ class CrossTable:
     """(row, column): the row's score; missing if they have not finished a pairing."""
 
 
-def bracket(event: Event, course: Course, stage: int) -> Bracket:
+def bracket(course: Course, stage: int) -> Bracket:
     """Returns a drawing of the stage: a tree for a knock-out, else one column for each round."""
     pairings = course.stage(stage)
     linked = any(origin.key for each in pairings for origin in each.origins)

@@ -99,7 +99,7 @@ def test_level_series_go_to_the_better_seed_after_more_pairs() -> None:
 def test_boxes_of_a_bracket_do_not_overlap() -> None:
     for size in (2, 3, 8, 13, 64):
         played = play_out(DoubleElimination(), size, size)
-        drawn = bracket(played.event, played.course, 1)
+        drawn = bracket(played.course, 1)
         for column in range(len(drawn.columns)):
             rows = sorted(each.y for each in drawn.boxes if each.column == column)
             assert all(b - a >= 1 for a, b in pairwise(rows))
