@@ -47,7 +47,7 @@ from services.api.tournament_answers import (
     table_row_out,
     tournament_out,
 )
-from services.http import permissions
+from services.http import permissions, tournament_access
 from services.http.app_state import AppState, Db
 from services.http.auth import Anyone, Host, Writer
 from services.http.idempotency import Idempotent
@@ -249,14 +249,15 @@ def list_entrants(
     responses=problem_responses(403, 404, 409),
 )
 def enter_agent(tournament: TournamentKey, body: NewEntrant, conn: Db, who: Writer) -> EntrantOut:
-    """Enters an agent of yours. A host invites others, or enters reference agents."""
+    """Enters an agent of yours. A host invites others, or enters reference agents, with a token
+    that also has the scope ``leagues:write``."""
     found = permissions.visible_tournament(conn, who, tournament)
     agent = permissions.visible_agent(conn, who, body.agent)
     if agent.team_id in who.team_ids:
         permissions.season_to_enter(conn, who, found.season_id, agent.team_id)
         entrants.enter_agent(conn, found.id, agent, who.user_id)
     else:
-        permissions.hosted_tournament(conn, who, tournament)
+        tournament_access.require_host(conn, who, found)
         entrants.add_by_host(conn, found.id, agent, who.user_id)
     return _entrant_out(conn, found, agent)
 

@@ -54,7 +54,7 @@ from ladder.tournaments.request_models import (
 )
 from ladder.tournaments.summaries import summarize
 from ladder.tournaments.views import TournamentView, view_tournament
-from services.http import auth, permissions
+from services.http import auth, permissions, tournament_access
 from services.http.app_state import Db
 from services.http.path_parameters import LeagueKey, TournamentKey
 from services.http.problems import ProblemError
@@ -173,8 +173,7 @@ def _act(
     """The act that the form asks for. Raises ProblemError for one that the visitor may not do."""
     if act in ("enter", "check-in", "withdraw", "add", "disqualify"):
         return _entrant_act(conn, who, found, act, form)
-    auth.check_scopes(who, ("leagues:write",))
-    permissions.hosted_tournament(conn, who, found.id)
+    tournament_access.require_host(conn, who, found)
     reason = TournamentAct(act="pause", reason=form.values["reason"]).reason
     shown = Reveal(embargo=Embargo.PUBLIC, pairing=form.values["pairing"] or None)
     by = who.user_id
@@ -204,8 +203,7 @@ def _entrant_act(
     key = forms.parse_key(form.values, "agent")
     by = who.user_id
     if act in ("add", "disqualify"):
-        auth.check_scopes(who, ("leagues:write",))
-        permissions.hosted_tournament(conn, who, found.id)
+        tournament_access.require_host(conn, who, found)
         agent = permissions.visible_agent(conn, who, key)
         if act == "add":
             return lambda: entrants.add_by_host(conn, found.id, agent, by)

@@ -55,6 +55,8 @@ def test_every_route_answers_each_person_as_the_table_says(world: World, league:
     admin, blocked = world.client("admin"), world.client("admin").create_user("blocked")["id"]
     world.tokens["blocked"] = admin.mint_token("test", SCOPES, user=blocked)["token"]
     admin.send("PUT", f"/v1/users/{blocked}/block", json={"reason": "a walk"})
+    uploads = world.client("host").mint_token("uploads", ["read", "agents:write"])
+    world.tokens["uploader"] = uploads["token"]
     wrong = []
     for row in WALK:
         method, path, body, *_ = row

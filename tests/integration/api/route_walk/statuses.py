@@ -35,9 +35,10 @@ EXCEPTIONS: dict[tuple[str, str], dict[str, tuple[int, int]]] = {
     ("PUT", "/v1/leagues/{league}/consent"): dict.fromkeys(
         ("cohost", "grader", "commentator"), (200, 200)
     ),
-    ("POST", "/v1/tournaments/{tournament}/entrants"): dict.fromkeys(
-        ("grader", "commentator"), (403, 403)
-    ),
+    ("POST", "/v1/tournaments/{tournament}/entrants"): {
+        **dict.fromkeys(("grader", "commentator"), (403, 403)),
+        "uploader": (403, 403),
+    },
     ("DELETE", "/v1/tournaments/{cup}/shows/{show}"): dict.fromkeys(
         ("grader", "commentator"), (403, 403)
     ),
@@ -86,7 +87,8 @@ def statuses(row: Row, league: str) -> dict[str, int]:
 
     A co-host owns nothing, so the stricter answer to host and admin applies. Graders and
     commentators are members who own nothing and manage nothing. A revoked token opens no route. A
-    person whom an administrator blocked reads so everywhere.
+    person whom an administrator blocked reads so everywhere. The host's token that only uploads
+    ("uploader") asks only the routes of EXCEPTIONS.
     """
     method, path, _, public, private = row
     told = (private if league == "private" and private else public).split()
