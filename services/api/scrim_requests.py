@@ -20,7 +20,7 @@ from services.http.idempotency import Idempotent
 from services.http.lazy_routes import LazyRoute
 from services.http.paging import Page, Paging
 from services.http.path_parameters import Filter, ScrimRequestKey
-from services.http.problems import ProblemError, problem_responses
+from services.http.problems import problem_responses
 
 router = APIRouter(prefix="/v1", tags=["scrims"], route_class=LazyRoute)
 
@@ -153,7 +153,5 @@ def decline_scrim_request(
 )
 def withdraw_scrim_request(request: ScrimRequestKey, conn: Db, who: Scrimmer) -> ScrimRequestOut:
     """Repeating it changes nothing."""
-    found = permissions.visible_scrim_request(conn, who, request)
-    if not permissions.may_see_private(who, found.team_id):
-        raise ProblemError("forbidden", "Only the team that asked may withdraw a request.")
+    found = permissions.own_scrim_request(conn, who, request)
     return ScrimRequestOut.model_validate(requests.withdraw_request(conn, found.id, who.user_id))

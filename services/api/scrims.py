@@ -25,7 +25,7 @@ from services.http.idempotency import Idempotent
 from services.http.lazy_routes import LazyRoute
 from services.http.paging import Page, Paging
 from services.http.path_parameters import Filter, ScrimKey
-from services.http.problems import ProblemError, problem_responses
+from services.http.problems import problem_responses
 
 router = APIRouter(prefix="/v1", tags=["scrims"], route_class=LazyRoute)
 
@@ -218,7 +218,5 @@ def read_scrim(scrim: ScrimKey, conn: Db, who: Known) -> ScrimDetail:
 )
 def cancel_scrim(scrim: ScrimKey, conn: Db, who: Scrimmer) -> ScrimDetail:
     """Stops unfinished games and keeps finished ones."""
-    found = permissions.visible_scrim(conn, who, scrim)
-    if not permissions.may_see_private(who, found.team_id):
-        raise ProblemError("forbidden", "Only the team that requested a scrim may cancel it.")
+    found = permissions.own_scrim(conn, who, scrim)
     return scrim_detail(conn, who, scrims.cancel_scrim(conn, found.id))

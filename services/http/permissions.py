@@ -319,10 +319,26 @@ def visible_scrim(conn: Connection, who: Viewer, key: str) -> Scrim:
     return found
 
 
+def own_scrim(conn: Connection, who: Viewer, key: str) -> Scrim:
+    """The scrim with this id, if the viewer's team requested it."""
+    found = visible_scrim(conn, who, key)
+    if not may_see_private(who, found.team_id):
+        raise ProblemError("forbidden", "Only the team that requested a scrim may cancel it.")
+    return found
+
+
 def visible_scrim_request(conn: Connection, who: Viewer, key: str) -> ScrimRequest:
     """The request for a scrim with this id, for both teams."""
     found = scrim_requests.get_request(conn, ScrimRequestId(key))
     require_visible(who, request_records.request_resource(found), "request")
+    return found
+
+
+def own_scrim_request(conn: Connection, who: Viewer, key: str) -> ScrimRequest:
+    """The request for a scrim with this id, if the viewer's team sent it."""
+    found = visible_scrim_request(conn, who, key)
+    if not may_see_private(who, found.team_id):
+        raise ProblemError("forbidden", "Only the team that asked may withdraw a request.")
     return found
 
 

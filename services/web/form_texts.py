@@ -64,7 +64,6 @@ QUOTAS: Final = {
 }
 """What each quota limits, for each UTC day."""
 TICK_REQUESTS: Final = "tick the requests to answer, or tick all."
-NOT_YOUR_REQUEST: Final = "Only the team that asked may withdraw a request."
 AUDIENCES: Final = {
     "asker": "the team that asks",
     "sides": "all teams that play",

@@ -174,9 +174,7 @@ def act_on_request(
 def act_once(conn: Connection, who: Viewer, key: str, act: str, form: Form) -> None:
     """One act of the page. Raises NotFound for an unknown one."""
     if act == "withdraw":
-        found = permissions.visible_scrim_request(conn, who, key)
-        if not permissions.may_see_private(who, found.team_id):
-            raise ProblemError("forbidden", form_texts.NOT_YOUR_REQUEST)
+        found = permissions.own_scrim_request(conn, who, key)
         requests.withdraw_request(conn, found.id, who.user_id)
         return
     found = scrim_access.asked_request(conn, who, key)

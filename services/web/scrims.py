@@ -14,7 +14,6 @@ from ladder.leagues import leagues
 from ladder.matches import history
 from ladder.matches.match_titles import lineup_title
 from ladder.people.records import Viewer
-from ladder.people.resources import TeamPrivateResource
 from ladder.scrims import forks, scrims
 from ladder.scrims.records import Scrim
 from services.http import auth, permissions
@@ -48,8 +47,7 @@ def cancel_scrim(scrim: ScrimKey, conn: Db, who: Visitor, given: forms.Sent) -> 
     if who.user_id is None:
         return redirect(formatting.sign_in_address(f"/scrims/{scrim}"))
     auth.check_scopes(who, ["scrims:write"])
-    found = permissions.visible_scrim(conn, who, scrim)
-    permissions.require_visible(who, TeamPrivateResource(found.team_id), "scrim")
+    found = permissions.own_scrim(conn, who, scrim)
     with conn.transaction():
         scrims.cancel_scrim(conn, found.id)
     return redirect(f"/scrims/{found.id}")

@@ -15,6 +15,7 @@ from ladder.leagues import seasons
 from ladder.matches import history, matches
 from ladder.matches.records import LineupSeat
 from services.api_client import ApiError
+from tests.integration.api.browsing import browse
 from tests.integration.api.shared import fresh_world as fresh_world
 from tests.integration.api.shared import world as world
 from tests.integration.api.world import World
@@ -146,6 +147,14 @@ def test_a_cancelled_scrim_plays_no_more(fresh_world: World) -> None:
     assert cancelled["state"] == "cancelled"
     states = {row["state"] for row in member.matches(scrim=made["id"])}
     assert states == {"void"}
+
+
+def test_page_refuses_to_cancel_the_scrim_of_another_team(world: World) -> None:
+    page = f"/scrims/{world.scrims['public.sides']}"
+    with browse(world, "host") as browser:
+        answer = browser.send("/scrims", f"{page}/cancel")
+    assert answer.status_code == 403
+    assert "Only the team that requested a scrim may cancel it." in answer.text
 
 
 def test_a_retired_entry_keeps_its_history(fresh_world: World) -> None:
