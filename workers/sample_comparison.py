@@ -14,6 +14,7 @@ from ladder.errors import NotFound
 from ladder.ids import MatchId
 from ladder.machines import residuals, samples
 from ladder.machines.samples import WaitingSample
+from ladder.matches import history
 from ladder.telemetry import log_event
 
 LEAST_SECONDS: Final = 0.01
@@ -66,10 +67,8 @@ def _compare(conn: Connection, blobs: Blobs, one: WaitingSample) -> None:
 
 def read_play(conn: Connection, blobs: Blobs, match_id: MatchId) -> list[Episode]:
     """The episodes of a finished match. Raises EpisodeError, NotFound, BlobsUnavailable."""
-    rows = conn.execute(
-        "select replay_digest from episodes where match_id = %s order by position", (match_id,)
-    ).fetchall()
-    return [from_bytes(b"".join(blobs.open(digest))) for (digest,) in rows]
+    digests = history.replay_digests(conn, [match_id]).get(match_id, [])
+    return [from_bytes(b"".join(blobs.open(digest))) for digest in digests]
 
 
 def moves_of(play: list[Episode]) -> list[object]:

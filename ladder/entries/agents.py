@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from typing import Final
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Final, LiteralString
 
 from psycopg import errors
 from psycopg.rows import class_row
@@ -76,6 +76,12 @@ def get_agent(conn: Connection, agent_id: AgentId) -> Agent:
     if found is None:
         raise NotFound.of("agent")
     return found
+
+
+def select_agents(conn: Connection, tail: LiteralString, values: Mapping[str, Any]) -> list[Agent]:
+    """The agents (``a``) that the end of a query selects."""
+    with conn.cursor(row_factory=class_row(Agent)) as cur:
+        return cur.execute(f"{AGENT} {tail}", values).fetchall()
 
 
 def find_agent(conn: Connection, team_id: TeamId, slug: str) -> Agent | None:

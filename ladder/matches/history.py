@@ -184,6 +184,18 @@ def _select_matches(conn: Connection, tail: str, arguments: Sequence[Any]) -> li
     ]
 
 
+def replay_digests(conn: Connection, match_ids: Sequence[MatchId]) -> dict[MatchId, list[str]]:
+    """Digests of the replays of each match, in the order of its episodes."""
+    found: dict[MatchId, list[str]] = defaultdict(list)
+    for match_id, digest in conn.execute(
+        "select match_id, replay_digest from episodes where match_id = any (%s)"
+        " order by match_id, position",
+        (list(match_ids),),
+    ):
+        found[MatchId(match_id)].append(digest)
+    return found
+
+
 def read_forks(conn: Connection, scrims: Sequence[str]) -> dict[str, ForkedMatch]:
     """Returns what these scrims continue, by scrim. Scrims that are no forks are left out."""
     with conn.cursor(row_factory=dict_row) as cur:

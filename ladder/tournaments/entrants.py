@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, Final, NoReturn
 
 from psycopg.rows import dict_row
 
 from ladder.database.db import Connection, atomic_function
+from ladder.entries import agents
 from ladder.entries.records import Agent
 from ladder.errors import Conflict, Invalid, NotFound
-from ladder.ids import AgentId, LeagueId, TournamentId, UserId
+from ladder.ids import AgentId, LeagueId, TeamId, TournamentId, UserId
 from ladder.people import audit_log
 from ladder.runtime_profiles import REMOTE
 from ladder.tournaments import tournaments
@@ -25,6 +27,8 @@ BY_HOST: Final = (
     "you cannot enter here: the best teams of the official standing are entered when registration"
     " ends"
 )
+MOST_CHOICES: Final = 50
+"""Most agents that the form of a tournament offers."""
 ENTRANT: Final = (
     "select x.agent_id, a.name as agent_name, a.team_id, g.name as team_name,"
     " x.team_id as team_id_at_lock, x.state,"
@@ -49,6 +53,40 @@ def entrants_of(conn: Connection, tournament_id: TournamentId) -> list[Entrant]:
             (tournament_id,),
         )
         return [_entrant(row) for row in rows]
+
+
+def agents_to_enter(
+    conn: Connection, found: Tournament, team_ids: Collection[TeamId]
+) -> list[Agent]:
+    """The agents of these teams with a submission that may play, except those entered already."""
+    return agents.select_agents(
+        conn,
+        "where a.team_id = any (%(teams)s) and exists (select 1 from entries e"
+        "   where e.agent_id = a.id and e.season_id = %(season)s and e.state = 'active'"
+        "   and (e.profile <> 'remote' or %(remote)s))"
+        " and not exists (select 1 from tournament_entrants x where x.agent_id = a.id"
+        "   and x.tournament_id = %(tournament)s and x.state = 'entered')"
+        " order by a.id limit %(limit)s",
+        {
+            "teams": list(team_ids),
+            "season": found.season_id,
+            "remote": found.remote_agents,
+            "tournament": found.id,
+            "limit": MOST_CHOICES,
+        },
+    )
+
+
+def anchors_to_enter(conn: Connection, found: Tournament) -> list[Agent]:
+    """The reference agents of the season that are no entrants."""
+    return agents.select_agents(
+        conn,
+        "where exists (select 1 from entries e where e.agent_id = a.id and e.is_anchor"
+        "   and e.season_id = %(season)s and e.state = 'active')"
+        " and not exists (select 1 from tournament_entrants x where x.agent_id = a.id"
+        "   and x.tournament_id = %(tournament)s) order by a.id",
+        {"season": found.season_id, "tournament": found.id},
+    )
 
 
 @atomic_function

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
@@ -14,6 +13,7 @@ from games.episode import Episode
 from ladder.database.blobs import Blobs
 from ladder.database.db import Connection
 from ladder.ids import MatchId
+from ladder.matches import history
 from ladder.scrims.comparison import analysis, stored_pairs
 from ladder.scrims.comparison.analysis import PlayedPair
 from ladder.scrims.comparison.comparisons import Comparison
@@ -110,16 +110,14 @@ def _replays(
     blobs: Blobs, conn: Connection, match_ids: Sequence[MatchId]
 ) -> dict[str, list[Episode]]:
     """The kept episodes of each match, in order."""
-    rows = conn.execute(
-        "select match_id, replay_digest from episodes where match_id = any (%s)"
-        " order by match_id, position",
-        (list(match_ids),),
-    )
-    found: dict[str, list[Episode]] = defaultdict(list)
-    for match_id, digest in rows:
-        if blobs.exists(digest):
-            found[match_id].append(episodes.from_bytes(b"".join(blobs.open(digest))))
-    return found
+    return {
+        match_id: [
+            episodes.from_bytes(b"".join(blobs.open(digest)))
+            for digest in digests
+            if blobs.exists(digest)
+        ]
+        for match_id, digests in history.replay_digests(conn, match_ids).items()
+    }
 
 
 def _move_seconds(one: Episode, seat: int) -> list[float]:

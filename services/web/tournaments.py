@@ -12,12 +12,11 @@ from markupsafe import Markup
 from pydantic import ValidationError
 
 from ladder.database.db import Connection
-from ladder.entries import agents
 from ladder.entries.records import Agent
 from ladder.enums import Embargo
 from ladder.errors import LadderError
 from ladder.field_types import KEY
-from ladder.ids import AgentId, MatchId, TournamentId
+from ladder.ids import MatchId, TournamentId
 from ladder.leagues import records, seasons
 from ladder.leagues.records import Season
 from ladder.people.permissions import may_manage
@@ -356,31 +355,14 @@ def _agents_to_enter(conn: Connection, who: Viewer, view: TournamentView) -> lis
     found = view.tournament
     if found.state not in (TournamentState.REGISTRATION, TournamentState.CHECK_IN):
         return []
-    entered = {one.agent_id for one in view.entrants if one.state is EntrantState.ENTERED}
-    rows = conn.execute(
-        "select distinct a.id from agents a join entries e on e.agent_id = a.id"
-        " where a.team_id = any (%s) and e.season_id = %s and e.state = 'active'"
-        " and (e.profile <> 'remote' or %s) order by a.id limit 50",
-        (list(who.team_ids), found.season_id, found.remote_agents),
-    )
-    return [
-        agents.get_agent(conn, AgentId(row[0])) for row in rows if AgentId(row[0]) not in entered
-    ]
+    return entrants.agents_to_enter(conn, found, who.team_ids)
 
 
 def _anchors_to_add(conn: Connection, view: TournamentView) -> list[Agent]:
     """Reference agents of the season that a host could enter."""
     if not view.is_host or not view.tournament.state.is_before_lock:
         return []
-    entered = {one.agent_id for one in view.entrants}
-    rows = conn.execute(
-        "select distinct agent_id from entries where season_id = %s and is_anchor"
-        " and state = 'active' order by agent_id",
-        (view.tournament.season_id,),
-    )
-    return [
-        agents.get_agent(conn, AgentId(row[0])) for row in rows if AgentId(row[0]) not in entered
-    ]
+    return entrants.anchors_to_enter(conn, view.tournament)
 
 
 def _certainty(view: TournamentView, season: Season) -> Certainty | None:

@@ -50,6 +50,30 @@ def test_the_lock_freezes_submissions(duels: Contest) -> None:
     assert newer not in played
 
 
+def test_entered_agents_take_no_place_among_those_offered(
+    duels: Contest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(entrants, "MOST_CHOICES", 1)
+    cup, (_, team) = raise_cup(duels), duels.team()
+    first, second, unvalidated = (duels.agent(team) for _ in range(3))
+    duels.active(first)
+    duels.active(second)
+    duels.pending(unvalidated)
+    assert [one.id for one in entrants.agents_to_enter(duels.conn, cup.row, {team})] == [first]
+    cup.enter_agent(first)
+    assert [one.id for one in entrants.agents_to_enter(duels.conn, cup.row, {team})] == [second]
+
+
+def test_reference_agents_are_offered_until_they_are_entrants(duels: Contest) -> None:
+    cup, anchor = raise_cup(duels), duels.agent()
+    duels.active(anchor, is_anchor=True)
+    duels.active()
+    (offered,) = entrants.anchors_to_enter(duels.conn, cup.row)
+    assert offered.id == anchor
+    entrants.add_by_host(duels.conn, cup.id, offered, None)
+    assert entrants.anchors_to_enter(duels.conn, cup.row) == []
+
+
 def test_entries_are_refused_with_a_reason(duels: Contest) -> None:
     cup = raise_cup(duels, most_entrants=2)
     with pytest.raises(Conflict, match="no validated submission"):
