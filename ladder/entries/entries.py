@@ -13,7 +13,7 @@ from ladder.database.db import Connection, atomic_function
 from ladder.entries import agents, daily_uploads, deadlines, declared_entry, validations
 from ladder.entries.records import Entry, EntryState, Newcomers, PauseCause, Submission
 from ladder.enums import VoidCause
-from ladder.errors import Conflict, LadderError, NotFound
+from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import AgentId, EntryId, MatchId, SeasonId, SubmissionId, TeamId, UserId
 from ladder.leagues import league_blocks, seasons, staff
 from ladder.leagues.records import Season
@@ -69,8 +69,7 @@ def enter_season(
     Raises NotFound. Raises Conflict if the season or league is not open, refuses remote agents, or
     has disqualified the agent or team, or if a person of the team is its grader or commentator, or
     blocked. Raises Conflict if the team has ended, or a member competes for another team. Raises
-    LadderError for a bundle that is too large, and
-    DailyLimitReached.
+    Invalid for a bundle that is too large, and DailyLimitReached.
     """
     season = seasons.get_season(conn, season_id)
     submission = agents.get_submission(conn, submission_id)
@@ -326,7 +325,7 @@ def _make_rejected_pending(conn: Connection, entry_id: EntryId, taken: date | No
 
 
 def _refuse_unfit_submission(season: Season, submission: Submission, is_anchor: bool) -> None:
-    """Raises Conflict for a refused remote agent, and LadderError for a bundle too large."""
+    """Raises Conflict for a refused remote agent, and Invalid for a bundle too large."""
     if submission.url is not None and not season.remote_agents:
         raise Conflict(
             "upload a bundle: this season takes no remote agents; or ask the host for one that does"
@@ -334,8 +333,9 @@ def _refuse_unfit_submission(season: Season, submission: Submission, is_anchor: 
     if submission.url is not None and is_anchor:
         raise Conflict("give a bundle: an anchor fixes the scale and must not change")
     if submission.size_bytes > season.max_bundle_bytes:
-        raise LadderError(
-            f"bundle: send a smaller one: this season allows {size_text(season.max_bundle_bytes)}"
+        raise Invalid(
+            "bundle",
+            f"send at most {size_text(season.max_bundle_bytes)}: this season allows no more",
         )
 
 

@@ -14,7 +14,7 @@ from psycopg.types.json import Jsonb
 from ladder import ids
 from ladder.database.db import Connection, atomic, atomic_function
 from ladder.enums import OWN_SEAT, Json
-from ladder.errors import Conflict, Invalid, LadderError, NotFound
+from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import LeagueId, SeasonId
 from ladder.leagues import sealed_medals, season_notices
 from ladder.leagues.leagues import LEAGUE, get_league, league_from_row
@@ -92,7 +92,7 @@ class SeasonColumns:
 def create_season(conn: Connection, league_id: LeagueId, columns: SeasonColumns) -> Season:
     """Creates the league's next season.
 
-    Raises NotFound for the league, LadderError for a value that the table refuses.
+    Raises NotFound for the league, Invalid for a value that the table refuses.
     """
     values = {"id": SeasonId(ids.new_id("sea")), **columns.to_row()}
     opens_at = values.pop("opens_at")
@@ -114,7 +114,12 @@ def create_season(conn: Connection, league_id: LeagueId, columns: SeasonColumns)
             if columns.remote_agents:
                 conn.execute("update leagues set remote_agents = true where id = %s", (league_id,))
     except errors.CheckViolation as error:
-        raise LadderError(f"season: refused by {error.diag.constraint_name}") from None
+        rule = str(error.diag.constraint_name)
+        column = rule.removeprefix("seasons_").removesuffix("_check")
+        raise Invalid(
+            column if column in values else "season",
+            f"choose another value: the rule {rule} of the database refuses this one",
+        ) from None
     return get_season(conn, values["id"])
 
 

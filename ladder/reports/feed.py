@@ -260,5 +260,5 @@ def _make_key(at: datetime, about: str) -> str:
 def _split_key(key: str) -> tuple[datetime, str]:
     found = KEY.fullmatch(key)
     if found is None:
-        raise LadderError("key: use the key of a feed item")
+        raise LadderError("use the key of a feed item")
     return EPOCH + timedelta(microseconds=int(found[1])), found[2]

@@ -10,7 +10,7 @@ from ladder.database.db import Connection
 from ladder.entries import candidates, declared_entry, entries
 from ladder.entries.records import EntryState, Newcomers
 from ladder.enums import LeagueRole
-from ladder.errors import Conflict, LadderError
+from ladder.errors import Conflict, Invalid
 from ladder.ids import EntryId
 from ladder.leagues import seasons
 from ladder.people.records import STRANGER, Viewer
@@ -19,8 +19,9 @@ from tests.integration.ladder.contest import Contest, raise_contest
 
 def test_an_entry_is_refused_for_bundle_size_or_a_locked_season(conn: Connection) -> None:
     small = raise_contest(conn, max_bundle_bytes=999)
-    with pytest.raises(LadderError, match="this season allows 999 B"):
+    with pytest.raises(Invalid, match=r"^bundle: send at most 999 B: ") as refused:
         small.pending()
+    assert refused.value.field == "bundle"
     seasons.set_season_state(conn, small.season.id, "locked")
     with pytest.raises(Conflict, match="locked"):
         small.pending()
