@@ -12,19 +12,16 @@ from ladder.errors import Invalid, LadderError
 from ladder.ids import SessionId, TokenId, UserId
 from ladder.people import (
     confirmation,
-    device_logins,
     identities,
     mail_addresses,
-    one_time_links,
     passkeys,
+    password_changes,
     passwords,
     recovery,
     sessions,
     tokens,
 )
-from ladder.people.one_time_links import LinkPurpose
 from ladder.people.records import Viewer
-from ladder.people.sessions import SignInMethod
 from services.http import mailing, sign_in
 from services.http.app_state import AppState, Db, app_state_of, transaction
 from services.http.path_parameters import SessionKey, TokenKey
@@ -85,7 +82,7 @@ def settings_page(
         wrong=wrong or {},
         sent_to=sent_to,
         has_password=passwords.has_password(conn, who.user_id),
-        asks_present=asks_present_password(conn, who, request.state.session_id),
+        asks_present=password_changes.asks_present_password(conn, who, request.state.session_id),
         passkeys=passkeys.list_passkeys(conn, who.user_id),
         passkey_site=passkeys.site_of(app_state.settings.base_url),
         identities=identities.list_identities(conn, who.user_id),
@@ -97,22 +94,6 @@ def settings_page(
         session_id=request.state.session_id,
         tokens=held,
     )
-
-
-def asks_present_password(conn: Connection, who: Viewer, session_id: SessionId) -> bool:
-    """Whether a new password needs the present one.
-
-    It does not if the session was just confirmed by something else: the person may have forgotten
-    the password.
-    """
-    assert who.user_id is not None
-    if not passwords.has_password(conn, who.user_id):
-        return False
-    try:
-        method = confirmation.require_recent_confirmation(conn, who, session_id)
-    except LadderError:
-        return True
-    return method is SignInMethod.PASSWORD
 
 
 @router.post("/me/password")
@@ -128,10 +109,7 @@ def change_password(request: Request, app_state: AppState, given: forms.Sent) ->
         who = session.visitor_of_request(request, conn)
         if who.user_id is None:
             return redirect(TO_SIGN_IN)
-        sessions.require_full_session(conn, who, request.state.session_id)
-        asks_present = asks_present_password(conn, who, request.state.session_id)
-        if not asks_present:
-            confirmation.require_recent_confirmation(conn, who, request.state.session_id)
+        asks_present = password_changes.require_change(conn, who, request.state.session_id)
     try:
         if asks_present and (
             sign_in.user_of_password(request, app_state, who.name, present) != who.user_id
@@ -145,12 +123,9 @@ def change_password(request: Request, app_state: AppState, given: forms.Sent) ->
         with transaction(app_state) as conn:
             return settings_page(request, conn, who, form=form)
     with transaction(app_state) as conn:
-        passwords.store_hash(conn, who.user_id, hashed)
-        sessions.revoke_other_sessions(conn, who.user_id, request.state.session_id)
-        one_time_links.end_links(conn, who.user_id, LinkPurpose.RECOVERY)
-        device_logins.end_confirmed_logins(conn, who.user_id)
-        if revokes_tokens:
-            tokens.revoke_all_tokens(conn, who.user_id)
+        password_changes.change_password(
+            conn, who.user_id, request.state.session_id, hashed, revokes_tokens=revokes_tokens
+        )
         mailing.tell_change(request, conn, who.user_id, "Your password was changed.")
     return redirect(f"{PAGE}?changed=password#password")
 
