@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from ladder.field_types import Key, Line, Name, Slug
+from ladder.field_types import LINE, Key, Name, Slug
+
+MOST_NOTE_CHARACTERS: Final = 500
+Note = Annotated[str, StringConstraints(pattern=LINE, max_length=MOST_NOTE_CHARACTERS)]
+"""What a person writes about an upload, for the team."""
 
 
 class NewRemote(BaseModel):
@@ -24,7 +28,7 @@ class NewRemote(BaseModel):
     api: Literal["1", "2017"] = Field(
         default="1", description="version of Battlesnake's API that the agent supports"
     )
-    message: Line = ""
+    message: Note = ""
 
 
 class Declaration(BaseModel):

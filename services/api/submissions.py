@@ -12,8 +12,8 @@ from starlette.concurrency import run_in_threadpool
 
 from ladder.entries import agents, entries
 from ladder.entries.records import Submission
+from ladder.entries.request_models import Note
 from ladder.entries.submit import SeasonToEnter, SubmitResult, Upload, submit
-from ladder.field_types import LINE
 from ladder.ids import SubmissionId
 from ladder.people.records import Viewer
 from ladder.runtime_profiles import Name as Profile
@@ -145,7 +145,7 @@ async def upload_submission(
             description="default: the form's file name, else main.py",
         ),
     ] = None,
-    message: Annotated[str, Query(pattern=LINE, max_length=500)] = "",
+    message: Annotated[Note, Query()] = "",
     profile: Annotated[Profile, Query()] = "numpy",
 ) -> Response:
     """Send the raw bytes as body (`curl --data-binary @main.py`), or a form with one file (`curl -F

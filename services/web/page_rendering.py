@@ -21,6 +21,7 @@ from starlette.exceptions import HTTPException
 
 from ladder.database import db
 from ladder.database.blobs import BlobsUnavailable
+from ladder.entries.request_models import MOST_NOTE_CHARACTERS
 from ladder.errors import ConfirmationNeeded, Forbidden, LadderError, NotFound
 from ladder.people.records import STRANGER
 from services.http.foreign_urls import split_url
@@ -49,6 +50,7 @@ templates = jinja2.Environment(
     lstrip_blocks=True,
 )
 templates.filters.update(formatting.FILTERS)
+templates.globals["MOST_NOTE_CHARACTERS"] = MOST_NOTE_CHARACTERS
 templates.tests["contains"] = lambda values, one: one in values
 
 

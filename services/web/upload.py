@@ -15,7 +15,7 @@ from starlette.concurrency import run_in_threadpool
 from ladder.database.db import Connection
 from ladder.entries import agents, entries, submit
 from ladder.entries.records import Agent
-from ladder.entries.request_models import NewAgent
+from ladder.entries.request_models import MOST_NOTE_CHARACTERS, NewAgent
 from ladder.entries.submit import SeasonToEnter, Upload
 from ladder.errors import Invalid, LadderError
 from ladder.field_types import KEY, LINE
@@ -191,6 +191,8 @@ def submit_file(
         raise Invalid("profile", "choose one of the list")
     if re.fullmatch(LINE, values["message"]) is None:
         raise Invalid("message", field_messages.BY_PATTERN[LINE])
+    if len(values["message"]) > MOST_NOTE_CHARACTERS:
+        raise Invalid("message", f"use at most {MOST_NOTE_CHARACTERS} characters")
     with (
         app_state.blobs.receive(body.chunks(), limit_bytes=records.MOST_BUNDLE_BYTES) as incoming,
         transaction(app_state) as conn,
@@ -205,9 +207,7 @@ def submit_file(
                 "file", f"send at most {size_text(season.max_bundle_bytes)} to this season"
             )
         stored = incoming.stored
-        sent = Upload(
-            stored.digest, stored.size, body.filename or "main.py", values["message"][:200]
-        )
+        sent = Upload(stored.digest, stored.size, body.filename or "main.py", values["message"])
         into = SeasonToEnter(season, values["profile"], arrival_of(request))
 
         def act() -> None:

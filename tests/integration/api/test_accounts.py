@@ -175,6 +175,16 @@ def test_an_upload_of_another_site_is_refused(newcomer: httpx.Client, world: Wor
     assert "No agents yet" in newcomer.get("/me").text
 
 
+def test_page_refuses_a_note_above_the_limit_of_the_api(
+    newcomer: httpx.Client, world: World
+) -> None:
+    assert 'maxlength="500"' in newcomer.get("/upload").text
+    refused = upload(newcomer, world, GOOD, message="n" * 501)
+    assert refused.status_code == 422
+    assert "Use at most 500 characters" in refused.text
+    assert "n" * 500 in upload(newcomer, world, GOOD, message="n" * 500).text
+
+
 def test_a_corrected_file_from_the_same_page_is_another_submission(
     newcomer: httpx.Client, world: World
 ) -> None:
