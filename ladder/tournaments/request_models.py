@@ -38,11 +38,14 @@ class NewTournament(BaseModel):
     is_draft: Annotated[bool, Field(description="false: registration begins at once")] = False
 
 
+TournamentActName = Literal["open", "lock", "start", "pause", "resume", "cancel"]
+
+
 class TournamentAct(BaseModel):
     """An act of a host on a tournament."""
 
     model_config = ConfigDict(extra="forbid")
-    act: Literal["open", "lock", "start", "pause", "resume", "cancel"]
+    act: TournamentActName
     reason: Line = ""
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
@@ -11,11 +10,9 @@ from ladder.entries.records import Agent
 from ladder.ids import TournamentId, TournamentShowId, UserId
 from ladder.people.records import Viewer
 from ladder.tournaments import (
-    course_acts,
     embargo,
     entrants,
     exports,
-    locking,
     repairs,
     shows,
     tournaments,
@@ -47,7 +44,7 @@ from services.api.tournament_answers import (
     table_row_out,
     tournament_out,
 )
-from services.http import permissions, tournament_access
+from services.http import permissions, tournament_acts
 from services.http.app_state import AppState, Db
 from services.http.auth import Anyone, Host, Writer
 from services.http.idempotency import Idempotent
@@ -116,15 +113,7 @@ def act_on_tournament(
 ) -> TournamentOut:
     """For hosts. ``lock`` freezes the entrants' submissions and fixes the seed order."""
     found = permissions.hosted_tournament(conn, who, tournament)
-    acts: dict[str, Callable[[], None]] = {
-        "open": lambda: tournaments.open_registration(conn, found.id, who.user_id),
-        "lock": lambda: locking.lock_entrants(conn, found.id, who.user_id),
-        "start": lambda: course_acts.start_tournament(conn, found.id, who.user_id),
-        "pause": lambda: tournaments.pause_tournament(conn, found.id, who.user_id, body.reason),
-        "resume": lambda: tournaments.resume_tournament(conn, found.id, who.user_id),
-        "cancel": lambda: course_acts.cancel_tournament(conn, found.id, who.user_id, body.reason),
-    }
-    acts[body.act]()
+    tournament_acts.act_on_tournament(conn, found, body, who.user_id)
     return tournament_out(summary_of(_view(conn, who, tournament)))
 
 
@@ -257,7 +246,7 @@ def enter_agent(tournament: TournamentKey, body: NewEntrant, conn: Db, who: Writ
         permissions.season_to_enter(conn, who, found.season_id, agent.team_id)
         entrants.enter_agent(conn, found.id, agent, who.user_id)
     else:
-        tournament_access.require_host(conn, who, found)
+        tournament_acts.require_host(conn, who, found)
         entrants.add_by_host(conn, found.id, agent, who.user_id)
     return _entrant_out(conn, found, agent)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Final
+from typing import Annotated, Final, get_args
 
 from fastapi import APIRouter, Query, Request, Response
 from markupsafe import Markup
@@ -22,10 +22,8 @@ from ladder.leagues.records import Season
 from ladder.people.permissions import may_manage
 from ladder.people.records import Viewer
 from ladder.tournaments import (
-    course_acts,
     embargo,
     entrants,
-    locking,
     repairs,
     shows,
     tournaments,
@@ -50,10 +48,11 @@ from ladder.tournaments.request_models import (
     GameRejudgement,
     Reveal,
     TournamentAct,
+    TournamentActName,
 )
 from ladder.tournaments.summaries import summarize
 from ladder.tournaments.views import TournamentView, view_tournament
-from services.http import auth, permissions, tournament_access
+from services.http import auth, permissions, tournament_acts
 from services.http.app_state import Db
 from services.http.path_parameters import LeagueKey, TournamentKey
 from services.http.problems import ProblemError
@@ -71,6 +70,7 @@ WIDEST_TABLE: Final = 24
 """Most entrants of a cross-table; a table with more cells than that nobody reads."""
 ACTS: Final = {"agent": "", "reason": "", "pairing": "", "cause": ""}
 SHOW_FIELDS: Final = {"hours": "12", "scene_seconds": ""}
+TOURNAMENT_ACTS: Final = get_args(TournamentActName)
 REFUSED: Final = (ValidationError, ProblemError, LadderError)
 
 
@@ -172,28 +172,22 @@ def _act(
     """The act that the form asks for. Raises ProblemError for one that the visitor may not do."""
     if act in ("enter", "check-in", "withdraw", "add", "disqualify"):
         return _entrant_act(conn, who, found, act, form)
-    tournament_access.require_host(conn, who, found)
-    reason = TournamentAct(act="pause", reason=form.values["reason"]).reason
-    shown = Reveal(embargo=Embargo.PUBLIC, pairing=form.values["pairing"] or None)
-    by = who.user_id
-    acts: dict[str, Callable[[], object]] = {
-        "open": lambda: tournaments.open_registration(conn, found.id, by),
-        "lock": lambda: locking.lock_entrants(conn, found.id, by),
-        "start": lambda: course_acts.start_tournament(conn, found.id, by),
-        "pause": lambda: tournaments.pause_tournament(conn, found.id, by, reason),
-        "resume": lambda: tournaments.resume_tournament(conn, found.id, by),
-        "cancel": lambda: course_acts.cancel_tournament(conn, found.id, by, reason),
-        "reveal": lambda: embargo.reveal(conn, found.id, shown.embargo, by, shown.pairing),
-    }
-    pairing = form.values["pairing"]
+    tournament_acts.require_host(conn, who, found)
+    by, pairing = who.user_id, form.values["pairing"]
+    if act in TOURNAMENT_ACTS:
+        body = TournamentAct.model_validate({"act": act, "reason": form.values["reason"]})
+        return lambda: tournament_acts.act_on_tournament(conn, found, body, by)
+    if act == "reveal":
+        shown = Reveal(embargo=Embargo.PUBLIC, pairing=pairing or None)
+        return lambda: embargo.reveal(conn, found.id, shown.embargo, by, shown.pairing)
     if act == "rejudge":
-        body = GameRejudgement(pairing=pairing, reason=form.values["cause"])
-        return lambda: repairs.rejudge_pairing(conn, found.id, body.pairing, by, body.reason)
-    acts["apply"] = lambda: repairs.apply_repair(conn, found.id, pairing, by)
-    acts["drop"] = lambda: repairs.drop_repair(conn, found.id, pairing, by)
-    if act not in acts:
-        raise ProblemError("not-found")
-    return acts[act]
+        wanted = GameRejudgement(pairing=pairing, reason=form.values["cause"])
+        return lambda: repairs.rejudge_pairing(conn, found.id, wanted.pairing, by, wanted.reason)
+    if act == "apply":
+        return lambda: repairs.apply_repair(conn, found.id, pairing, by)
+    if act == "drop":
+        return lambda: repairs.drop_repair(conn, found.id, pairing, by)
+    raise ProblemError("not-found")
 
 
 def _entrant_act(
@@ -202,7 +196,7 @@ def _entrant_act(
     key = forms.parse_key(form.values, "agent")
     by = who.user_id
     if act in ("add", "disqualify"):
-        tournament_access.require_host(conn, who, found)
+        tournament_acts.require_host(conn, who, found)
         agent = permissions.visible_agent(conn, who, key)
         if act == "add":
             return lambda: entrants.add_by_host(conn, found.id, agent, by)
