@@ -11,6 +11,8 @@ from ladder.ids import LeagueId, SeasonId
 from ladder.leagues.measures import Measure
 from ladder.people.resources import LeagueResource
 
+USUAL_BUNDLE_BYTES: Final = 100 << 20
+"""Largest upload if a season does not say otherwise, and for an upload into no season."""
 MOST_BUNDLE_BYTES: Final = 512 << 20
 """No season allows larger uploads."""
 

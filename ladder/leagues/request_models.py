@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from ladder.enums import ReplayVisibility, Visibility
 from ladder.field_types import AwareDatetime, Line, Slug, SpeedClass, Text
 from ladder.leagues.medals import FARTHEST, MOST_TEAMS
-from ladder.leagues.records import MOST_BUNDLE_BYTES
+from ladder.leagues.records import MOST_BUNDLE_BYTES, USUAL_BUNDLE_BYTES
 
 LARGEST: Final = 10**9
 ANCHORS: Final = "names of this installation's reference agents, or ids of own submissions"
@@ -105,7 +105,7 @@ class NewSeason(BaseModel):
     scrim_games_daily: Annotated[int, Field(ge=0, le=10_000)] = Field(
         default=500, description="scrim games that a team may request in a day"
     )
-    max_bundle_bytes: Annotated[int, Field(ge=1024, le=MOST_BUNDLE_BYTES)] = 100 << 20
+    max_bundle_bytes: Annotated[int, Field(ge=1024, le=MOST_BUNDLE_BYTES)] = USUAL_BUNDLE_BYTES
     active_limit: Annotated[int | None, Field(ge=1, le=100)] = Field(
         default=None,
         description="number of an agent's newest submissions that play; default: all of them",

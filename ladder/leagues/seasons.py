@@ -20,7 +20,7 @@ from ladder.leagues import sealed_medals, season_notices
 from ladder.leagues.leagues import LEAGUE, get_league, league_from_row
 from ladder.leagues.measures import REWARD, Measure
 from ladder.leagues.medals import MedalRules
-from ladder.leagues.records import League, Season
+from ladder.leagues.records import USUAL_BUNDLE_BYTES, League, Season
 
 SEASON: Final = (
     "select id, league_id, number, game, configuration, clock, seats, memory_mb, max_bundle_bytes,"
@@ -49,7 +49,7 @@ class SeasonColumns:
     daily_limit: int = 5
     scrim_games_daily: int = 500
     memory_mb: int = 1024
-    max_bundle_bytes: int = 100 * 1024 * 1024
+    max_bundle_bytes: int = USUAL_BUNDLE_BYTES
     active_limit: int | None = None
     team_active_limit: int | None = 3
     mu0: float = 600.0

@@ -15,6 +15,7 @@ from ladder.entries.records import Submission
 from ladder.entries.request_models import Note
 from ladder.entries.submit import SeasonToEnter, SubmitResult, Upload, submit
 from ladder.ids import SubmissionId
+from ladder.leagues.records import USUAL_BUNDLE_BYTES
 from ladder.people.records import Viewer
 from ladder.runtime_profiles import Name as Profile
 from services.api.entries import EntryOut
@@ -32,7 +33,6 @@ from services.http.problems import ProblemError, problem_responses
 from services.http.uploads import UploadPlan
 
 router = APIRouter(prefix="/v1", tags=["submissions"], route_class=LazyRoute)
-DEFAULT_LIMIT_BYTES = 100 << 20
 FORM = {
     "type": "object",
     "properties": {"file": {"type": "string", "format": "binary"}},
@@ -101,7 +101,7 @@ async def plan_upload(
             if season:
                 entering = permissions.season_to_enter(conn, who, season, found.team_id)
         assert who.user_id is not None
-        limit_bytes = entering.max_bundle_bytes if entering else DEFAULT_LIMIT_BYTES
+        limit_bytes = entering.max_bundle_bytes if entering else USUAL_BUNDLE_BYTES
         return UploadPlan(who, who.user_id, found.id, entering, limit_bytes)
 
     async with app_state_of(request).intake.turn:

@@ -55,8 +55,6 @@ DEFAULTS: Final = {
 }
 FIELDS: Final = (*DEFAULTS, "form_token", "key")
 NEW_AGENT: Final = ""
-USUAL_LIMIT_BYTES: Final = 100 << 20
-"""A season's limit unless its host changed it; the submission checks the limit itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +154,7 @@ def sender_of(request: Request, app_state: State) -> tuple[Viewer, int]:
             return who, 0
         choices = upload_choices(conn, who)
     allowed = (season.max_bundle_bytes for season, _ in choices.seasons)
-    return who, max(USUAL_LIMIT_BYTES, *allowed, 0)
+    return who, max(records.USUAL_BUNDLE_BYTES, *allowed, 0)
 
 
 def show_refusal(request: Request, app_state: State, who: Viewer, error: ProblemError) -> Response:
