@@ -8,13 +8,9 @@ from typing import Any, Literal
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from games import GAMES
-from games.protocol import Game
 from ladder.entries import daily_uploads
-from ladder.errors import LadderError
 from ladder.leagues import league_update, seasons, terms
 from ladder.leagues.measures import MeasureKind
-from ladder.leagues.records import League
 from ladder.leagues.request_models import Medals, NewSeason
 from ladder.leagues.season_creation import add_next_season
 from services.http import permissions
@@ -22,6 +18,7 @@ from services.http.app_state import Db
 from services.http.auth import Anyone, Host, Known
 from services.http.idempotency import Idempotent
 from services.http.lazy_routes import LazyRoute
+from services.http.league_games import game_of
 from services.http.paging import Page
 from services.http.path_parameters import Filter, LeagueKey, SeasonKey
 from services.http.problems import problem_responses
@@ -131,14 +128,6 @@ def create_season(
         return SeasonOut.model_validate(add_next_season(conn, who, found, body, game_of(found)))
 
     return once.run(create)
-
-
-def game_of(league: League) -> Game[Any]:
-    """The rules of the league's game. Raises LadderError if this site no longer has the game."""
-    game = GAMES.get(league.game)
-    if game is None:
-        raise LadderError(f"add game {league.game!r} to PECK_GAMES; this site no longer has it.")
-    return game
 
 
 @router.get("/seasons/{season}", summary="Read a season", responses=problem_responses(404))

@@ -77,7 +77,6 @@ LOG_AUDIENCES: Final = {
 }
 """Who reads the output in a scrim."""
 UNKNOWN_GAME: Final = "Load the page again and choose a game from the list."
-GAME_MISSING: Final = "This site no longer has the game {!r}. Ask the operator to add it."
 ROSTER_MISSING: Final = "Paste the roster, or choose a file."
 ROSTER_TOO_LONG: Final = "Send at most {:,} characters at a time: import the roster in parts."
 ROSTER_TOO_LARGE: Final = (

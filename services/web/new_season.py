@@ -8,7 +8,6 @@ from typing import Any, Final
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from games import GAMES
 from games.protocol import Game
 from ladder.database.db import Connection
 from ladder.entries import anchors
@@ -20,9 +19,10 @@ from ladder.leagues.season_creation import add_next_season
 from ladder.people.records import Viewer
 from services.http import auth, permissions
 from services.http.app_state import AppState, Db
+from services.http.league_games import game_of
 from services.http.path_parameters import LeagueKey
 from services.http.problems import ProblemError
-from services.web import form_texts, forms, season_fields
+from services.web import forms, season_fields
 from services.web.account import redirect
 from services.web.forms import Form
 from services.web.page_rendering import PageRoute, render
@@ -85,14 +85,6 @@ def create_season(
     if form.wrong:
         return render_form(request, conn, who, found, form, status=422)
     return redirect(f"/leagues/{found.slug}?done=season")
-
-
-def game_of(league: League) -> Game[Any]:
-    """The rules of the league's game. Raises ProblemError if this site no longer has the game."""
-    game = GAMES.get(league.game)
-    if game is None:
-        raise ProblemError("conflict", form_texts.GAME_MISSING.format(league.game))
-    return game
 
 
 def newest_season(conn: Connection, league: League) -> Season | None:

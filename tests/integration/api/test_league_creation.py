@@ -42,6 +42,19 @@ def test_one_request_makes_a_league_its_season_and_its_anchors(world: World) -> 
     assert host.season(season["id"])["seats"] == 2
 
 
+def test_season_of_a_missing_game_is_refused_with_the_remedy(fresh_world: World) -> None:
+    made = fresh_world.client("host").create_league("gone", "Gone", "hungry_geese")
+    with fresh_world.connect() as conn:
+        conn.execute("update leagues set game = 'lost_game' where id = %s", (made["id"],))
+    remedy = "Ask the operator to add it to PECK_GAMES."
+    with pytest.raises(ApiError, match=remedy) as refused:
+        fresh_world.client("host").create_season("gone")
+    assert refused.value.status == 409
+    with browse(fresh_world, "host") as browser:
+        answer = browser.get("/leagues/gone/new-season")
+    assert (answer.status_code, remedy in answer.text) == (409, True)
+
+
 def test_a_reference_agent_is_one_submission_in_all_leagues(world: World) -> None:
     host = world.client("host")
     one, other = (
