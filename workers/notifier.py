@@ -1,8 +1,8 @@
 """The process that sends notices: ``python -m workers.notifier``.
 
 A Celery worker of the queue ``notices``, with threads, because a call mostly waits. Its database
-role may execute two functions and read no table. Of the contest's processes only this one and the
-site have a way out.
+role may execute two functions and read no table. Three of the contest's processes reach the
+internet: this one, the site and the remote daemon.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
 ``python -m sandbox.remote --socket PATH [--allow-uid N] [--parent PID]``
 
-It is the only process of the instance that connects out. It speaks the node's protocol, one
-connection per match (``listener``). For each seat it starts a caller (``caller_processes``). Only
-callers read a remote server's bytes. The daemon waits at most ``REPORT_SECONDS`` for a caller's
-report.
+It speaks the node's protocol, one connection per match (``listener``). For each seat it starts a
+caller (``caller_processes``), which calls the agent at its owner's address. Only callers read a
+remote server's bytes. The daemon waits at most ``REPORT_SECONDS`` for a caller's report. The
+notifier and the site reach the internet too.
 
 It has no engine, database, blobs or privilege. Started as root, it changes to a uid that owns
 nothing. It reads the egress guard's rules from ``PECK_EGRESS_*`` once, at the start.
