@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import importlib
 import re
+import sys
 from dataclasses import fields
 from pathlib import Path
 from random import Random
@@ -13,12 +15,14 @@ from typing import Any
 import pytest
 from typer.main import get_group
 
+from games.episode import EpisodeError, to_bytes
 from games.hungry_geese import HungryGeese
 from ladder.settings import SetupSettings
 from sandbox.box.bundle_manifest import Contract, parse_manifest
 from sandbox.settings import Settings as NodeSettings
 from services.cli.__main__ import full_app
 from services.environment_variables import Environment
+from tests.unit.games.test_replay_check import SEED, recorded
 
 CHECKOUT = Path(__file__).parents[2]
 PAGES = sorted(
@@ -142,6 +146,20 @@ def test_agent_of_quick_start_plays_to_the_end() -> None:
             moves[seat] = game.parse(state, seat, answer)
         state, _ = game.step(state, moves, chance)
     assert game.outcome(state) is not None
+
+
+def test_audit_page_checks_the_replay_of_a_match(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = blocks(HOW_TO / "audit-a-result.md", "python")[0]
+    replay = tmp_path / "episode-1-replay.json"
+    replay.write_bytes(gzip.decompress(to_bytes(recorded())))
+    monkeypatch.setattr(sys, "argv", ["audit.py", str(replay), SEED.hex()])
+    exec(program, {})
+    assert f"placements={recorded().placements}" in capsys.readouterr().out
+    monkeypatch.setattr(sys, "argv", ["audit.py", str(replay), bytes(16).hex()])
+    with pytest.raises(EpisodeError, match="another start than the seed gives"):
+        exec(program, {})
 
 
 def test_manifests_of_agent_page_name_each_contract_of_a_program() -> None:
