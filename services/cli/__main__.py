@@ -43,6 +43,7 @@ MODULES: Final = {
     "users": ("admin",),
     "administration": ("admin",),
     "admin_token": ("admin",),
+    "standing_check": ("admin",),
     "completion": ("completion",),
     "better": ("better",),
     "datasets": ("dataset",),
