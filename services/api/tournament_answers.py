@@ -102,7 +102,7 @@ class CreatedShowOut(ShowOut):
     )
 
 
-class RepairOut(BaseModel):
+class PairingRejudgementOut(BaseModel):
     """A pairing that is judged again and waits for a decision."""
 
     pairing: str

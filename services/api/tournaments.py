@@ -13,7 +13,7 @@ from ladder.tournaments import (
     embargo,
     entrants,
     exports,
-    repairs,
+    rejudgements,
     shows,
     tournaments,
 )
@@ -35,7 +35,7 @@ from services.api.tournament_answers import (
     CreatedShowOut,
     EntrantOut,
     PairingOut,
-    RepairOut,
+    PairingRejudgementOut,
     ShowOut,
     TableRowOut,
     TournamentOut,
@@ -187,11 +187,11 @@ def revoke_tournament_show(tournament: TournamentKey, show: ShowKey, conn: Db, w
 )
 def rejudge_tournament_games(
     tournament: TournamentKey, body: GameRejudgement, conn: Db, who: Host
-) -> Page[RepairOut]:
+) -> Page[PairingRejudgementOut]:
     """For hosts. Plays them again beside the old ones. Nothing changes before you apply it."""
     found = permissions.hosted_tournament(conn, who, tournament)
-    repairs.rejudge_pairing(conn, found.id, body.pairing, who.user_id, body.reason, body.game)
-    return _repairs_page(conn, found)
+    rejudgements.rejudge_pairing(conn, found.id, body.pairing, who.user_id, body.reason, body.game)
+    return _rejudgements_page(conn, found)
 
 
 @router.get(
@@ -199,9 +199,11 @@ def rejudge_tournament_games(
     summary="Preview what judging again changes",
     responses=problem_responses(403, 404),
 )
-def list_tournament_rejudgements(tournament: TournamentKey, conn: Db, who: Host) -> Page[RepairOut]:
+def list_tournament_rejudgements(
+    tournament: TournamentKey, conn: Db, who: Host
+) -> Page[PairingRejudgementOut]:
     """For hosts. The pairings that wait for a decision, and the later pairings that change."""
-    return _repairs_page(conn, permissions.hosted_tournament(conn, who, tournament))
+    return _rejudgements_page(conn, permissions.hosted_tournament(conn, who, tournament))
 
 
 @router.post(
@@ -214,7 +216,7 @@ def decide_tournament_rejudgement(
 ) -> TournamentOut:
     """For hosts. Later games whose entrants change are played again; old ones stay on record."""
     found = permissions.hosted_tournament(conn, who, tournament)
-    act = repairs.apply_repair if body.act == "apply" else repairs.drop_repair
+    act = rejudgements.apply_rejudgement if body.act == "apply" else rejudgements.drop_rejudgement
     act(conn, found.id, body.pairing, who.user_id)
     return tournament_out(summary_of(_view(conn, who, tournament)))
 
@@ -347,18 +349,18 @@ def _view(conn: Db, who: Viewer, key: str) -> TournamentView:
     return view_tournament(conn, who, found)
 
 
-def _repairs_page(conn: Db, found: Tournament) -> Page[RepairOut]:
+def _rejudgements_page(conn: Db, found: Tournament) -> Page[PairingRejudgementOut]:
     return Page(
         items=[
-            RepairOut(
+            PairingRejudgementOut(
                 pairing=str(one.key),
                 old_matches=[old.match_id for old, _ in one.games],
                 new_matches=[new.match_id for _, new in one.games],
-                hangs=[str(key) for key in one.hangs],
+                hangs=[str(key) for key in one.dependent_pairings],
                 changes=None if one.changes is None else [str(key) for key in one.changes],
                 void_reason=one.void_reason,
             )
-            for one in repairs.list_repairs(conn, found)
+            for one in rejudgements.list_rejudgements(conn, found)
         ]
     )
 

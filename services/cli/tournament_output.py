@@ -36,7 +36,7 @@ def _date_text(found: Json) -> str:
     return ""
 
 
-def show_repairs(rows: list[Json], as_json: bool) -> None:
+def show_rejudgements(rows: list[Json], as_json: bool) -> None:
     """Prints pairings that are judged again."""
     if as_json:
         print_json(rows)

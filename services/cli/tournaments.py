@@ -12,7 +12,7 @@ from ladder.tournaments.plan_choices import FormatChoice, PlanChoice, plan_of_ch
 from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
 from services.cli.name_lookup import agent_to_enter, entered_agent, own_agent
 from services.cli.saved_login import MissingInput, connect
-from services.cli.tournament_output import show, show_repairs
+from services.cli.tournament_output import show, show_rejudgements
 
 tournaments = typer.Typer(help="Make, enter and follow tournaments.", no_args_is_help=True)
 Tournament = Annotated[str, typer.Argument(help="Id of the tournament (trn_...).")]
@@ -318,7 +318,7 @@ def rejudge(
     with connect() as ladder:
         body = {"pairing": pairing, "game": game, "reason": reason}
         rows = ladder.post(f"/v1/tournaments/{tournament}/rejudgements", body)["items"]
-    show_repairs(rows, as_json)
+    show_rejudgements(rows, as_json)
 
 
 @tournaments.command("rejudgements")
@@ -326,7 +326,7 @@ def rejudgements(tournament: Tournament, as_json: AsJson = False) -> None:
     """Show which later pairings new results change; hosts only."""
     with connect() as ladder:
         rows = ladder.get(f"/v1/tournaments/{tournament}/rejudgements")["items"]
-    show_repairs(rows, as_json)
+    show_rejudgements(rows, as_json)
 
 
 @tournaments.command("decide")

@@ -24,7 +24,7 @@ from ladder.people.records import Viewer
 from ladder.tournaments import (
     embargo,
     entrants,
-    repairs,
+    rejudgements,
     shows,
     tournaments,
 )
@@ -182,11 +182,11 @@ def _act(
         return lambda: embargo.reveal(conn, found.id, shown.embargo, by, shown.pairing)
     if act == "rejudge":
         wanted = GameRejudgement(pairing=pairing, reason=form.values["cause"])
-        return lambda: repairs.rejudge_pairing(conn, found.id, wanted.pairing, by, wanted.reason)
+        return lambda: rejudgements.rejudge_pairing(conn, found.id, wanted.pairing, by, wanted.reason)
     if act == "apply":
-        return lambda: repairs.apply_repair(conn, found.id, pairing, by)
+        return lambda: rejudgements.apply_rejudgement(conn, found.id, pairing, by)
     if act == "drop":
-        return lambda: repairs.drop_repair(conn, found.id, pairing, by)
+        return lambda: rejudgements.drop_rejudgement(conn, found.id, pairing, by)
     raise ProblemError("not-found")
 
 
@@ -245,7 +245,9 @@ def render_tournament(
         entrants=part_of(view.entrants, choice.entrants),
         can_enter=_agents_to_enter(conn, who, view),
         anchors=_anchors_to_add(conn, view),
-        repairs=repairs.list_repairs(conn, found) if view.is_host and view.course else [],
+        rejudgements=rejudgements.list_rejudgements(conn, found)
+        if view.is_host and view.course
+        else [],
         certainty=_certainty(view, season),
         entered=sum(one.state is EntrantState.ENTERED for one in view.entrants),
         shows=shows.list_shows(conn, found.id) if view.is_host else [],

@@ -4,7 +4,7 @@
 follows from the results: pairings, games to play, tables and the champion. ``records`` holds what
 it answers. The formats are in ``round_robin``, ``elimination``, ``swiss`` (paired by ``dutch``) and
 ``heats`` (ranked by ``heat_scores``); ``series`` and ``heat`` judge one pairing. ``tie_breaks`` and
-``standings`` make tables, ``drawing`` lays out brackets, ``dependence`` finds what hangs on a
+``standings`` make tables, ``drawing`` lays out brackets, ``dependence`` finds what depends on a
 result. ``draw`` draws from the committed seed, ``export`` and ``trf`` write files, and
 ``certainty`` says how surely the best wins.
 """

@@ -1,4 +1,4 @@
-"""Finds which pairings hang on another one, and what a changed result changes."""
+"""Finds which pairings depend on another one, and what a changed result changes."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ from ladder.notices import channels
 from ladder.notices.kinds import Form
 from ladder.people import team_invitations, teams, users
 from ladder.people.records import Viewer
-from ladder.tournaments import repairs
+from ladder.tournaments import rejudgements
 from tests.integration.api.route_walk.words import (
     ask_host,
     insert_join_request,
@@ -252,7 +252,9 @@ def values_for(world: World, found: dict[str, str], name: str) -> dict[str, Any]
             case "rejudge_tournament_games" | "decide_tournament_rejudgement":
                 played = make_tournament(world, "public", is_started=True)
                 if name == "decide_tournament_rejudgement":
-                    repairs.rejudge_pairing(conn, TournamentId(played), "1.1.1", None, "fuzzing")
+                    rejudgements.rejudge_pairing(
+                        conn, TournamentId(played), "1.1.1", None, "fuzzing"
+                    )
                 return {"tournament": played, "pairing": "1.1.1", "game": None, "act": "drop"}
             case "reveal_matches":
                 return {"pairing": None}

@@ -11,7 +11,7 @@ from ladder.entries import remote_agents
 from ladder.enums import Embargo
 from ladder.ids import MatchId
 from ladder.matches import history
-from ladder.tournaments import embargo, repairs, tournament_games, tournaments
+from ladder.tournaments import embargo, rejudgements, tournament_games, tournaments
 from ladder.tournaments.records import TournamentGame, TournamentState
 from services.api.matches import match_out
 from tests.integration.ladder.contest import raise_contest
@@ -87,7 +87,9 @@ def test_a_void_match_hides_the_seed_of_its_next_try(cup: Cup) -> None:
 
 def test_a_game_judged_again_hides_the_seed_of_the_other_until_both_end(remote_cup: Cup) -> None:
     remote_cup.play_on()
-    repairs.rejudge_pairing(remote_cup.contest.conn, remote_cup.id, "1.1.1", None, "a bad worker")
+    rejudgements.rejudge_pairing(
+        remote_cup.contest.conn, remote_cup.id, "1.1.1", None, "a bad worker"
+    )
     first, second = remote_cup.open_games()
     remote_cup.contest.play(first.match_id, better_seed_wins(first))
     assert shown(remote_cup, first.match_id) is None

@@ -108,10 +108,10 @@ def test_new_result_of_a_quarter_final_changes_the_pairings_that_depend_on_it() 
     turned = [replace(game, places=game.places[::-1]) for game in played.results[quarter]]
     results = {**played.results, quarter: turned}
     after = play(played.event, Progress(results))
-    hanging = downstream(played.event, played.course, quarter)
-    assert hanging == (Key(1, 3, 2), Key(1, 4, 1), Key(1, 4, 2))
-    assert changed(played.course, after) == (quarter, *hanging)
-    assert after.stale == hanging
+    dependent = downstream(played.event, played.course, quarter)
+    assert dependent == (Key(1, 3, 2), Key(1, 4, 1), Key(1, 4, 2))
+    assert changed(played.course, after) == (quarter, *dependent)
+    assert after.stale == dependent
     replayed = finish(played.event, results)
     first = finish(played.event, {key: results[key] for key in results if key.round <= 2})
     assert encode_course(replayed) == encode_course(first)
@@ -120,9 +120,9 @@ def test_new_result_of_a_quarter_final_changes_the_pairings_that_depend_on_it() 
 
 def test_later_pairings_of_a_swiss_stage_depend_on_a_result() -> None:
     played = play_out((Swiss(rounds=3, advance=2), SingleElimination()), 8, 1)
-    hanging = downstream(played.event, played.course, Key(1, 2, 1))
-    assert {key.round for key in hanging if key.stage == 1} == {3}
-    assert Key(2, 1, 1) in hanging
+    dependent = downstream(played.event, played.course, Key(1, 2, 1))
+    assert {key.round for key in dependent if key.stage == 1} == {3}
+    assert Key(2, 1, 1) in dependent
 
 
 def test_plans_survive_json_and_are_described() -> None:

@@ -7,7 +7,7 @@ import pytest
 from ladder.database.db import Connection
 from ladder.errors import Conflict
 from ladder.matches import history
-from ladder.tournaments import repairs
+from ladder.tournaments import rejudgements
 from ladder.tournaments.records import GameOutcome, TournamentGame, TournamentState
 from tests.integration.ladder.contest import raise_contest
 from tests.integration.ladder.cup import Cup, better_seed_wins, raise_cup, void, worse_seed_wins
@@ -28,7 +28,9 @@ def finished(conn: Connection) -> Cup:
 
 def rejudge(cup: Cup) -> None:
     """Plays the first quarter-final again; the worse seed wins it now."""
-    repairs.rejudge_pairing(cup.contest.conn, cup.id, QUARTER_FINAL, None, "a worker was broken")
+    rejudgements.rejudge_pairing(
+        cup.contest.conn, cup.id, QUARTER_FINAL, None, "a worker was broken"
+    )
     for one in cup.games():
         if one.is_rejudgement:
             cup.contest.play(one.match_id, worse_seed_wins(one))
@@ -36,15 +38,15 @@ def rejudge(cup: Cup) -> None:
 
 def test_the_preview_names_the_pairings_downstream(finished: Cup) -> None:
     rejudge(finished)
-    (seen,) = repairs.list_repairs(finished.contest.conn, finished.row)
-    assert [str(key) for key in seen.hangs] == ["1.2.1", "1.3.1"]
-    assert seen.changes == seen.hangs
+    (seen,) = rejudgements.list_rejudgements(finished.contest.conn, finished.row)
+    assert [str(key) for key in seen.dependent_pairings] == ["1.2.1", "1.3.1"]
+    assert seen.changes == seen.dependent_pairings
 
 
-def test_an_applied_repair_ends_as_if_the_new_result_had_come_first(finished: Cup) -> None:
+def test_an_applied_rejudgement_ends_as_if_the_new_result_had_come_first(finished: Cup) -> None:
     loser = max(finished.course().pairings[0].entrants)  # type: ignore[type-var]
     rejudge(finished)
-    repairs.apply_repair(finished.contest.conn, finished.id, QUARTER_FINAL, None)
+    rejudgements.apply_rejudgement(finished.contest.conn, finished.id, QUARTER_FINAL, None)
     finished.advance()
     assert finished.row.state is TournamentState.RUNNING
     finished.play_on()
@@ -69,32 +71,32 @@ def test_an_applied_repair_ends_as_if_the_new_result_had_come_first(finished: Cu
 
 def test_the_old_matches_stay_in_the_record(finished: Cup) -> None:
     rejudge(finished)
-    repairs.apply_repair(finished.contest.conn, finished.id, QUARTER_FINAL, None)
+    rejudgements.apply_rejudgement(finished.contest.conn, finished.id, QUARTER_FINAL, None)
     old = [one for one in finished.games() if one.outcome is GameOutcome.REPLACED]
     assert len(old) == 2
     assert all(history.get_match(finished.contest.conn, one.match_id).seats for one in old)
 
 
-def test_a_dropped_repair_changes_nothing(finished: Cup) -> None:
+def test_a_dropped_rejudgement_changes_nothing(finished: Cup) -> None:
     before = finished.course()
     rejudge(finished)
     with pytest.raises(Conflict, match="judged again already"):
         rejudge(finished)
-    repairs.drop_repair(finished.contest.conn, finished.id, QUARTER_FINAL, None)
+    rejudgements.drop_rejudgement(finished.contest.conn, finished.id, QUARTER_FINAL, None)
     assert finished.course() == before
-    assert repairs.list_repairs(finished.contest.conn, finished.row) == []
+    assert rejudgements.list_rejudgements(finished.contest.conn, finished.row) == []
 
 
-def test_a_repair_is_not_applied_while_it_plays(finished: Cup) -> None:
-    repairs.rejudge_pairing(
+def test_a_rejudgement_is_not_applied_while_it_plays(finished: Cup) -> None:
+    rejudgements.rejudge_pairing(
         finished.contest.conn, finished.id, QUARTER_FINAL, None, "a worker was broken", game=1
     )
     with pytest.raises(Conflict, match="not over yet"):
-        repairs.apply_repair(finished.contest.conn, finished.id, QUARTER_FINAL, None)
+        rejudgements.apply_rejudgement(finished.contest.conn, finished.id, QUARTER_FINAL, None)
 
 
 @pytest.mark.parametrize("ends", [True, False])
-def test_a_repair_with_a_void_match_can_be_dropped_and_judged_again(
+def test_a_rejudgement_with_a_void_match_can_be_dropped_and_judged_again(
     conn: Connection, ends: bool
 ) -> None:
     cup = raise_cup(raise_contest(conn, seats=2))
@@ -103,33 +105,33 @@ def test_a_repair_with_a_void_match_can_be_dropped_and_judged_again(
     cup.play_round()
     if ends:
         cup.play_on()
-    repairs.rejudge_pairing(conn, cup.id, "1.1.1", None, "a worker was broken", game=1)
+    rejudgements.rejudge_pairing(conn, cup.id, "1.1.1", None, "a worker was broken", game=1)
     (again,) = [one for one in cup.games() if one.is_rejudgement]
     void(cup, again.match_id)
     cup.advance()
-    (seen,) = repairs.list_repairs(conn, cup.row)
+    (seen,) = rejudgements.list_rejudgements(conn, cup.row)
     assert (seen.changes, seen.void_reason) == (None, "the machine burnt")
     with pytest.raises(Conflict, match=r"a new match is void \(the machine burnt\)"):
-        repairs.apply_repair(conn, cup.id, "1.1.1", None)
-    repairs.drop_repair(conn, cup.id, "1.1.1", None)
-    repairs.rejudge_pairing(conn, cup.id, "1.1.1", None, "a worker was broken", game=1)
-    assert repairs.list_repairs(conn, cup.row)[0].void_reason is None
+        rejudgements.apply_rejudgement(conn, cup.id, "1.1.1", None)
+    rejudgements.drop_rejudgement(conn, cup.id, "1.1.1", None)
+    rejudgements.rejudge_pairing(conn, cup.id, "1.1.1", None, "a worker was broken", game=1)
+    assert rejudgements.list_rejudgements(conn, cup.row)[0].void_reason is None
 
 
-def test_a_repair_of_a_pairing_that_another_repair_ends_is_dropped(finished: Cup) -> None:
+def test_a_rejudgement_of_a_pairing_that_another_one_ends_is_dropped(finished: Cup) -> None:
     conn = finished.contest.conn
-    repairs.rejudge_pairing(conn, finished.id, "1.2.1", None, "a worker was broken")
+    rejudgements.rejudge_pairing(conn, finished.id, "1.2.1", None, "a worker was broken")
     for one in finished.games():
         if one.is_rejudgement:
             finished.contest.play(one.match_id, better_seed_wins(one))
     rejudge_first = [one.match_id for one in finished.games() if one.is_rejudgement]
-    repairs.rejudge_pairing(conn, finished.id, QUARTER_FINAL, None, "a worker was broken")
+    rejudgements.rejudge_pairing(conn, finished.id, QUARTER_FINAL, None, "a worker was broken")
     for one in finished.games():
         if one.is_rejudgement and one.match_id not in rejudge_first:
             finished.contest.play(one.match_id, worse_seed_wins(one))
-    repairs.apply_repair(conn, finished.id, QUARTER_FINAL, None)
+    rejudgements.apply_rejudgement(conn, finished.id, QUARTER_FINAL, None)
     finished.advance()
-    assert repairs.list_repairs(conn, finished.row) == []
+    assert rejudgements.list_rejudgements(conn, finished.row) == []
     finished.play_on()
     assert finished.row.state is TournamentState.FINISHED
 
@@ -141,7 +143,7 @@ def test_games_judged_again_do_not_overtake_the_whole_queue(finished: Cup) -> No
         other.enter_agent(agent)
     other.turns = 7
     other.start()
-    repairs.rejudge_pairing(conn, finished.id, QUARTER_FINAL, None, "a worker was broken")
+    rejudgements.rejudge_pairing(conn, finished.id, QUARTER_FINAL, None, "a worker was broken")
     turns = conn.execute(
         "select m.turn from matches m join tournament_games g on g.match_id = m.id"
         " where g.is_rejudgement"
@@ -151,8 +153,8 @@ def test_games_judged_again_do_not_overtake_the_whole_queue(finished: Cup) -> No
 
 def test_games_judged_again_have_the_seats_and_seeds_of_the_old_ones(finished: Cup) -> None:
     conn = finished.contest.conn
-    repairs.rejudge_pairing(conn, finished.id, QUARTER_FINAL, None, "a worker was broken")
-    (found,) = repairs.list_repairs(conn, finished.row)
+    rejudgements.rejudge_pairing(conn, finished.id, QUARTER_FINAL, None, "a worker was broken")
+    (found,) = rejudgements.list_rejudgements(conn, finished.row)
     pairs = [tuple(history.get_match(conn, one.match_id) for one in pair) for pair in found.games]
     assert len(pairs) == 2
     assert pairs[0][0].seats[0].agent_id != pairs[1][0].seats[0].agent_id, "the seats are swapped"

@@ -1,4 +1,5 @@
-"""Judges games of a pairing again: plays them anew, shows what hangs on them, and replaces them.
+"""Judges games of a pairing again: plays them anew, shows which later pairings depend on them, and
+replaces them.
 
 The new matches are played beside the old ones. Nothing changes before a host applies them. The old
 matches stay in the record as replaced. Later games whose entrants change are played again.
@@ -26,20 +27,20 @@ from ladder.tournaments.records import GameOutcome, Tournament, TournamentGame, 
 
 
 @dataclass(frozen=True, slots=True)
-class Repair:
+class PairingRejudgement:
     """Games of a pairing that are judged again and wait for a host's decision."""
 
     key: Key
     games: tuple[tuple[TournamentGame, TournamentGame], ...]
     """The old and the new match of each game. A new one has no places while it plays."""
-    hangs: tuple[Key, ...]
+    dependent_pairings: tuple[Key, ...]
     """Pairings whose entrants can depend on this one."""
     changes: tuple[Key, ...] | None
     """Those that change if the new results count; None while a new match plays or is void."""
 
     @property
     def void_reason(self) -> str | None:
-        """Why a new match is void; None if none is. Then only ``drop_repair`` is possible."""
+        """Why a new match is void; None if none is. Then only ``drop_rejudgement`` is possible."""
         void = [new for _, new in self.games if new.state == MatchState.VOID]
         return (void[0].void_reason or "no reason is known") if void else None
 
@@ -93,7 +94,7 @@ def rejudge_pairing(
     )
 
 
-def list_repairs(conn: Connection, found: Tournament) -> list[Repair]:
+def list_rejudgements(conn: Connection, found: Tournament) -> list[PairingRejudgement]:
     """The pairings that are judged again and wait for a decision, with what would change."""
     if not _has_waiting(conn, found.id):
         return []
@@ -104,27 +105,27 @@ def list_repairs(conn: Connection, found: Tournament) -> list[Repair]:
             waiting[one.pairing].append(one)
     field = courses.read_field(conn, found)
     before = courses.compute(field, games)
-    return [_repair(field, games, before, news) for _, news in sorted(waiting.items())]
+    return [_pairing_rejudgement(field, games, before, news) for _, news in sorted(waiting.items())]
 
 
 @atomic_function
-def apply_repair(
+def apply_rejudgement(
     conn: Connection, tournament_id: TournamentId, pairing: str, by: UserId | None
 ) -> None:
     """Lets the new results of a pairing count in place of the old ones. The tournament goes on.
 
     Raises Conflict if the pairing is not judged again, if a new match is void, and while one plays.
     """
-    found, repair = _lock_repair(conn, tournament_id, pairing)
-    if repair.void_reason is not None:
+    found, rejudgement = _lock_rejudgement(conn, tournament_id, pairing)
+    if rejudgement.void_reason is not None:
         raise Conflict(
             f"keep the old results and judge the pairing again: a new match is void"
-            f" ({repair.void_reason})",
+            f" ({rejudgement.void_reason})",
             field="pairing",
         )
-    if repair.changes is None:
+    if rejudgement.changes is None:
         raise Conflict("the new matches are not over yet", field="pairing")
-    for old, new in repair.games:
+    for old, new in rejudgement.games:
         conn.execute(
             "update tournament_games set outcome = case match_id when %s then 'counted'"
             " else 'replaced' end where match_id in (%s, %s)",
@@ -137,25 +138,25 @@ def apply_repair(
 
 
 @atomic_function
-def drop_repair(
+def drop_rejudgement(
     conn: Connection, tournament_id: TournamentId, pairing: str, by: UserId | None
 ) -> None:
     """Keeps the old results. The new matches stay in the record and do not count.
 
     Raises Conflict if the pairing is not judged again.
     """
-    found, repair = _lock_repair(conn, tournament_id, pairing)
-    news = [new.match_id for _, new in repair.games]
+    found, rejudgement = _lock_rejudgement(conn, tournament_id, pairing)
+    news = [new.match_id for _, new in rejudgement.games]
     matches.void_matches(conn, news, VoidCause.CALLED_OFF, "the rejudgement was dropped")
     conn.execute("update tournament_games set outcome = 'stale' where match_id = any (%s)", (news,))
     tournaments.record_act(conn, found.id, "drop rejudgement", by=by, details={"pairing": pairing})
 
 
-def _lock_repair(
+def _lock_rejudgement(
     conn: Connection, tournament_id: TournamentId, pairing: str
-) -> tuple[Tournament, Repair]:
+) -> tuple[Tournament, PairingRejudgement]:
     found = tournaments.lock_tournament_row(conn, tournament_id)
-    for one in list_repairs(conn, found):
+    for one in list_rejudgements(conn, found):
         if str(one.key) == pairing:
             return found, one
     raise Conflict("this pairing has no new results to apply or drop", field="pairing")
@@ -199,9 +200,9 @@ def _play_again(
     )
 
 
-def _repair(
+def _pairing_rejudgement(
     field: Field, games: list[TournamentGame], before: Course, news: list[TournamentGame]
-) -> Repair:
+) -> PairingRejudgement:
     key = Key.parse(news[0].pairing)
     counted = {
         one.game: one
@@ -216,4 +217,4 @@ def _repair(
         supposed += [replace(new, outcome=GameOutcome.COUNTED) for new in news]
         after = courses.compute(field, supposed)
         changes = tuple(one for one in changed(before, after) if one != key)
-    return Repair(key, pairs, downstream(field.event, before, key), changes)
+    return PairingRejudgement(key, pairs, downstream(field.event, before, key), changes)
