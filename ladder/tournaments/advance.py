@@ -30,7 +30,7 @@ from ladder.tournaments import (
 from ladder.tournaments.courses import position_text
 from ladder.tournaments.formats import Course
 from ladder.tournaments.records import Tournament, TournamentState
-from ladder.tournaments.tournament_games import TurnOf, Work
+from ladder.tournaments.tournament_games import TournamentAdvance, TurnOf
 
 LEAST_IN_FLIGHT: Final = 64
 """Games of a tournament that may wait or play at a time, also with few slots."""
@@ -104,25 +104,27 @@ def advance_one(
         return 0
     tournament_games.settle_games(conn, tournament_id)
     _withdraw_erased(conn, found)
-    field = courses.read_field(conn, found)
+    inputs = courses.read_inputs(conn, found)
     games = courses.read_games(conn, tournament_id)
-    course = courses.compute(field, games)
+    course = courses.compute(inputs, games)
     running = sum(one.outcome is None for one in games)
-    room = max(LEAST_IN_FLIGHT, GAMES_PER_SLOT * slots) - running
+    left_to_queue = max(LEAST_IN_FLIGHT, GAMES_PER_SLOT * slots) - running
     resumed_at, is_draw_public = _past_acts(conn, tournament_id)
-    work = Work(conn, field, games, turn_of, room, resumed_at, is_draw_public)
-    tournament_games.drop_superfluous_games(work, course)
+    advance = TournamentAdvance(
+        conn, inputs, games, turn_of, left_to_queue, resumed_at, is_draw_public
+    )
+    tournament_games.end_unneeded_games(advance, course)
     if course.finished:
         course_acts.finish(conn, found, course)
-        course_notices.record_course_news(conn, field, games, course)
+        course_notices.record_course_news(conn, inputs, games, course)
         return 0
-    _enter_round(work, course)
+    _enter_round(advance, course)
     if found.state is TournamentState.RUNNING:
-        tournament_games.queue_games(work, course)
-        _report_late_round(work)
-    _write_progress(work, course)
-    course_notices.record_course_news(conn, field, games, course)
-    return work.made
+        tournament_games.queue_games(advance, course)
+        _report_late_round(advance)
+    _write_progress(advance, course)
+    course_notices.record_course_news(conn, inputs, games, course)
+    return advance.queued
 
 
 def _pass_dates(conn: Connection, found: Tournament) -> Tournament:
@@ -162,15 +164,15 @@ def _withdraw_erased(conn: Connection, found: Tournament) -> None:
     )
 
 
-def _enter_round(work: Work, course: Course) -> None:
+def _enter_round(advance: TournamentAdvance, course: Course) -> None:
     """Ends rounds that are over and begins the one that is played, with its deadline."""
-    found, now = work.found, position_text(course.position)
-    work.conn.execute(
+    found, now = advance.found, position_text(course.position)
+    advance.conn.execute(
         "update tournament_rounds set finished_at = now() where tournament_id = %s"
         " and finished_at is null and position <> %s",
         (found.id, now),
     )
-    work.conn.execute(
+    advance.conn.execute(
         "insert into tournament_rounds (tournament_id, position, deadline_at)"
         " values (%s, %s, now() + %s) on conflict (tournament_id, position) do update"
         " set finished_at = null, deadline_at = case when tournament_rounds.finished_at is null"
@@ -190,26 +192,26 @@ def _past_acts(conn: Connection, tournament_id: TournamentId) -> tuple[datetime 
     return row[0], row[1]
 
 
-def _report_late_round(work: Work) -> None:
+def _report_late_round(advance: TournamentAdvance) -> None:
     """Says why a round that is past its deadline is not over."""
-    late = work.conn.execute(
+    late = advance.conn.execute(
         "select 1 from tournament_rounds where tournament_id = %s and finished_at is null"
         " and deadline_at <= now()",
-        (work.found.id,),
+        (advance.found.id,),
     ).fetchone()
     if late is None:
         return
-    states = Counter(one.state for one in work.games if one.outcome is None)
+    states = Counter(one.state for one in advance.games if one.outcome is None)
     waiting = ", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "none"
-    work.problems.append(
-        f"the round takes longer than {work.found.round_minutes:g} minutes; its matches: {waiting}."
-        " See whether workers are live, and which agents they need"
+    advance.problems.append(
+        f"the round takes longer than {advance.found.round_minutes:g} minutes; its matches:"
+        f" {waiting}. See whether workers are live, and which agents they need"
     )
 
 
-def _write_progress(work: Work, course: Course) -> None:
-    problem = "; ".join(dict.fromkeys(work.problems))[:1000] or None
-    work.conn.execute(
+def _write_progress(advance: TournamentAdvance, course: Course) -> None:
+    problem = "; ".join(dict.fromkeys(advance.problems))[:1000] or None
+    advance.conn.execute(
         "update tournaments set position = %s, published = %s, is_due = %s, problem = %s"
         " where id = %s",
         (
@@ -220,8 +222,8 @@ def _write_progress(work: Work, course: Course) -> None:
                     for at, paired in course.published.items()
                 }
             ),
-            work.waits,
+            advance.is_due_again,
             problem,
-            work.found.id,
+            advance.found.id,
         ),
     )

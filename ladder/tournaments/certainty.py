@@ -20,17 +20,17 @@ def certainty_of(view: TournamentView, beta: float) -> Certainty | None:
 
     None if most entrants had no score, or if it would take long.
     """
-    if view.field is None or not 2 <= len(view.field.entrants) <= MOST:
+    if view.inputs is None or not 2 <= len(view.inputs.entrants) <= MOST:
         return None
     rounds = sum(getattr(stage, "rounds", 0) for stage in view.tournament.plan.stages)
-    if rounds * len(view.field.entrants) ** 2 > MOST_WORK:
+    if rounds * len(view.inputs.entrants) ** 2 > MOST_WORK:
         return None
-    known = [one for one in view.field.entrants if one.score is not None]
-    if 2 * len(known) < len(view.field.entrants):
+    known = [one for one in view.inputs.entrants if one.score is not None]
+    if 2 * len(known) < len(view.inputs.entrants):
         return None
     lowest = min(one.score or 0.0 for one in known)
     widest = max(one.deviation or 0.0 for one in known)
-    entrants = view.field.entrants
+    entrants = view.inputs.entrants
     scores = tuple((lowest if one.score is None else one.score) / beta for one in entrants)
     sigmas = tuple((widest if one.deviation is None else one.deviation) / beta for one in entrants)
     with _one_at_a_time:

@@ -21,7 +21,7 @@ from cachetools import LRUCache
 from ladder.database.db import Connection
 from ladder.ids import TournamentId
 from ladder.tournaments import courses
-from ladder.tournaments.courses import Field, Position
+from ladder.tournaments.courses import Position, TournamentInputs
 from ladder.tournaments.formats import (
     Course,
     Event,
@@ -132,35 +132,37 @@ def read_log(conn: Connection, tournament_id: TournamentId) -> TournamentLog:
     return _cache.get_or_make(tournament_id, ("log", digest), read)
 
 
-def course_of_log(field: Field, log: TournamentLog) -> SeenCourse:
+def course_of_log(inputs: TournamentInputs, log: TournamentLog) -> SeenCourse:
     """The course by all games."""
-    return _course(field, log, log.games, courses.progress_of)
+    return _course(inputs, log, log.games, courses.progress_of)
 
 
-def course_of_games(field: Field, log: TournamentLog, seen: Sequence[TournamentGame]) -> SeenCourse:
+def course_of_games(
+    inputs: TournamentInputs, log: TournamentLog, seen: Sequence[TournamentGame]
+) -> SeenCourse:
     """The course as far as these games of the log tell it."""
-    return _course(field, log, seen, courses.progress_seen)
+    return _course(inputs, log, seen, courses.progress_seen)
 
 
 def _course(
-    field: Field,
+    inputs: TournamentInputs,
     log: TournamentLog,
     games: Sequence[TournamentGame],
-    progress_by: Callable[[Field, Iterable[TournamentGame]], Progress],
+    progress_by: Callable[[TournamentInputs, Iterable[TournamentGame]], Progress],
 ) -> SeenCourse:
     def compute() -> SeenCourse:
-        progress = progress_by(field, games)
+        progress = progress_by(inputs, games)
         of_pairing: dict[str, list[TournamentGame]] = defaultdict(list)
         for one in games:
             of_pairing[one.pairing].append(one)
-        return SeenCourse(field.event, progress, play(field.event, progress), dict(of_pairing))
+        return SeenCourse(inputs.event, progress, play(inputs.event, progress), dict(of_pairing))
 
     which = b""
     if games is not log.games:
         which = hashlib.sha256("".join(one.match_id for one in games).encode()).digest()
-    withdrawn = tuple(sorted(field.withdrawn.items()))
-    key = (progress_by.__name__, log.digest, which, field.event.seed, withdrawn)
-    return _cache.get_or_make(field.tournament.id, key, compute)
+    withdrawn = tuple(sorted(inputs.withdrawn.items()))
+    key = (progress_by.__name__, log.digest, which, inputs.event.seed, withdrawn)
+    return _cache.get_or_make(inputs.tournament.id, key, compute)
 
 
 def _digest(conn: Connection, tournament_id: TournamentId) -> str:

@@ -16,7 +16,7 @@ from ladder.ids import TournamentId
 from ladder.notices.events import EventSubject, record_events
 from ladder.notices.kinds import NoticeKind
 from ladder.tournaments import courses
-from ladder.tournaments.courses import Field, Position, parse_position, position_text
+from ladder.tournaments.courses import Position, TournamentInputs, parse_position, position_text
 from ladder.tournaments.formats import By, Course, Outcome, Pairing, State, play
 from ladder.tournaments.records import TournamentGame
 
@@ -33,26 +33,26 @@ class _Told:
 
 
 def record_course_news(
-    conn: Connection, field: Field, games: Sequence[TournamentGame], course: Course
+    conn: Connection, inputs: TournamentInputs, games: Sequence[TournamentGame], course: Course
 ) -> int:
     """Tells teams what is new in the public part of the course; returns the number of events.
 
     ``course`` is the whole course by these games. The caller has locked the tournament's row.
     """
-    if field.tournament.embargo is not Embargo.PUBLIC:
+    if inputs.tournament.embargo is not Embargo.PUBLIC:
         public = [one for one in games if one.embargo is Embargo.PUBLIC]
-        course = play(field.event, courses.progress_seen(field, public))
-    told = _read_told(conn, field.tournament.id)
+        course = play(inputs.event, courses.progress_seen(inputs, public))
+    told = _read_told(conn, inputs.tournament.id)
     events = [
-        *_result_news(field, course, told),
-        *_pairing_news(field, course, told),
+        *_result_news(inputs, course, told),
+        *_pairing_news(inputs, course, told),
         *_place_news(course, told),
     ]
     if events:
         record_events(
-            conn, [(kind, _subject(field, who, details)) for kind, who, details in events]
+            conn, [(kind, _subject(inputs, who, details)) for kind, who, details in events]
         )
-        _write_told(conn, field.tournament.id, told)
+        _write_told(conn, inputs.tournament.id, told)
     return len(events)
 
 
@@ -60,7 +60,9 @@ _News = tuple[NoticeKind, int, dict[str, int | str]]
 """Kind, number of the entrant, details."""
 
 
-def _pairing_news(field: Field, course: Course, told: Mapping[int, _Told]) -> list[_News]:
+def _pairing_news(
+    inputs: TournamentInputs, course: Course, told: Mapping[int, _Told]
+) -> list[_News]:
     news: list[_News] = []
     for one in course.pairings:
         if one.state is not State.READY or one.round != course.position or len(one.entrants) < 2:
@@ -68,11 +70,13 @@ def _pairing_news(field: Field, course: Course, told: Mapping[int, _Told]) -> li
         for entrant in filter(None, one.entrants):
             if told[entrant].pairing < one.round:
                 told[entrant].pairing = one.round
-                news.append((NoticeKind.TOURNAMENT_PAIRING, entrant, _about(field, one, entrant)))
+                news.append((NoticeKind.TOURNAMENT_PAIRING, entrant, _about(inputs, one, entrant)))
     return news
 
 
-def _result_news(field: Field, course: Course, told: Mapping[int, _Told]) -> list[_News]:
+def _result_news(
+    inputs: TournamentInputs, course: Course, told: Mapping[int, _Told]
+) -> list[_News]:
     """The newest result of each entrant: after a long embargo one notice is enough."""
     newest: dict[int, tuple[Pairing, Outcome]] = {}
     for one in course.pairings:
@@ -84,7 +88,7 @@ def _result_news(field: Field, course: Course, told: Mapping[int, _Told]) -> lis
     news: list[_News] = []
     for entrant, (one, outcome) in newest.items():
         told[entrant].result = one.round
-        details = {**_about(field, one, entrant), **_end(outcome, entrant)}
+        details = {**_about(inputs, one, entrant), **_end(outcome, entrant)}
         news.append((NoticeKind.TOURNAMENT_RESULT, entrant, details))
     return news
 
@@ -99,14 +103,14 @@ def _place_news(course: Course, told: Mapping[int, _Told]) -> list[_News]:
     return news
 
 
-def _about(field: Field, one: Pairing, entrant: int) -> dict[str, int | str]:
+def _about(inputs: TournamentInputs, one: Pairing, entrant: int) -> dict[str, int | str]:
     """Round, with its name, and opponent of an entrant; in a heat the number of entrants."""
     details: dict[str, int | str] = {"stage": one.key.stage, "round": one.key.round}
     if one.title:
         details["title"] = one.title
     others = [each for each in one.entrants if each not in (None, entrant)]
     if len(one.entrants) == 2 and others[0] is not None:
-        return {**details, "opponent": field.entrants[others[0] - 1].agent_id}
+        return {**details, "opponent": inputs.entrants[others[0] - 1].agent_id}
     return {**details, "entrants": len(one.entrants)}
 
 
@@ -117,13 +121,15 @@ def _end(outcome: Outcome, entrant: int) -> dict[str, int | str]:
     return {"end": "drawn" if outcome.drawn else "won" if place == 1 else "lost"}
 
 
-def _subject(field: Field, entrant: int, details: Mapping[str, int | str]) -> EventSubject:
-    one = field.entrants[entrant - 1]
+def _subject(
+    inputs: TournamentInputs, entrant: int, details: Mapping[str, int | str]
+) -> EventSubject:
+    one = inputs.entrants[entrant - 1]
     return EventSubject(
-        season_id=field.tournament.season_id,
+        season_id=inputs.tournament.season_id,
         team_id=one.team_id,
         agent_id=one.agent_id,
-        details={"tournament": field.tournament.id, **details},
+        details={"tournament": inputs.tournament.id, **details},
     )
 
 

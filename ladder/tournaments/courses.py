@@ -39,7 +39,7 @@ Position = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Field:
+class TournamentInputs:
     """Everything of a tournament that the course is computed from, but the results."""
 
     tournament: Tournament
@@ -50,9 +50,9 @@ class Field:
     published: Mapping[Position, PairedRound]
 
 
-def read_field(conn: Connection, found: Tournament) -> Field:
+def read_inputs(conn: Connection, found: Tournament) -> TournamentInputs:
     """Reads the entrants of a locked tournament and the rounds that were paired."""
-    return make_field(found, entrants_of(conn, found.id), read_published(conn, found.id))
+    return make_inputs(found, entrants_of(conn, found.id), read_published(conn, found.id))
 
 
 def read_published(conn: Connection, tournament_id: TournamentId) -> dict[Position, PairedRound]:
@@ -66,16 +66,16 @@ def read_published(conn: Connection, tournament_id: TournamentId) -> dict[Positi
     }
 
 
-def make_field(
+def make_inputs(
     found: Tournament, entrants: Iterable[Entrant], published: Mapping[Position, PairedRound]
-) -> Field:
-    """The field of a locked tournament, from all its entrants and the rounds that were paired."""
+) -> TournamentInputs:
+    """The inputs of a locked tournament, from all its entrants and the rounds that were paired."""
     numbered = tuple(one for one in entrants if one.number is not None)
     teams = defaultdict(list)
     for one in numbered:
         teams[one.team_id_at_lock].append(one.number or 0)
     prohibited = frozenset((a, b) for own in teams.values() for a in own for b in own if a < b)
-    return Field(
+    return TournamentInputs(
         found,
         numbered,
         Event(found.plan, len(numbered), found.draw_seed, prohibited),
@@ -101,17 +101,17 @@ def read_games(
         return [_game(row) for row in rows]
 
 
-def progress_of(field: Field, games: Iterable[TournamentGame]) -> Progress:
+def progress_of(inputs: TournamentInputs, games: Iterable[TournamentGame]) -> Progress:
     """What happened so far, by the games that count."""
-    return Progress(results_of(games), field.withdrawn, field.published)
+    return Progress(results_of(games), inputs.withdrawn, inputs.published)
 
 
-def compute(field: Field, games: Iterable[TournamentGame]) -> Course:
+def compute(inputs: TournamentInputs, games: Iterable[TournamentGame]) -> Course:
     """The course by the games that count."""
-    return play(field.event, progress_of(field, games))
+    return play(inputs.event, progress_of(inputs, games))
 
 
-def progress_seen(field: Field, games: Iterable[TournamentGame]) -> Progress:
+def progress_seen(inputs: TournamentInputs, games: Iterable[TournamentGame]) -> Progress:
     """What a viewer may know of what happened, who may see these games.
 
     A withdrawal counts only once the viewer may know the round in which it happened. Else hidden
@@ -122,13 +122,13 @@ def progress_seen(field: Field, games: Iterable[TournamentGame]) -> Progress:
     known: dict[int, Position] = {}
     while before != len(known):
         before = len(known)
-        course = play(field.event, Progress(results, known, field.published))
+        course = play(inputs.event, Progress(results, known, inputs.published))
         known = {
             entrant: last
-            for entrant, last in field.withdrawn.items()
+            for entrant, last in inputs.withdrawn.items()
             if last < course.position or course.finished
         }
-    return Progress(results, known, field.published)
+    return Progress(results, known, inputs.published)
 
 
 def results_of(games: Iterable[TournamentGame]) -> dict[Key, list[Game]]:
@@ -146,11 +146,11 @@ def as_result(one: TournamentGame) -> Game:
 
 
 def seen_games(
-    conn: Connection, viewer: Viewer, field: Field, games: Sequence[TournamentGame]
+    conn: Connection, viewer: Viewer, inputs: TournamentInputs, games: Sequence[TournamentGame]
 ) -> Sequence[TournamentGame]:
     """The games whose embargo is over for this viewer; ``games`` itself if that is each."""
-    league = league_resource(leagues.get_league(conn, field.tournament.league_id))
-    everybody = frozenset(one.team_id for one in field.entrants)
+    league = league_resource(leagues.get_league(conn, inputs.tournament.league_id))
+    everybody = frozenset(one.team_id for one in inputs.entrants)
     known: dict[tuple[Embargo, frozenset[TeamId]], bool] = {}
 
     def sees(one: TournamentGame) -> bool:

@@ -48,7 +48,7 @@ def reveal(
         details={"embargo": embargo.value, "pairing": pairing, "matches": shown},
     )
     if shown and embargo is Embargo.PUBLIC:
-        field = courses.read_field(conn, found)
+        inputs = courses.read_inputs(conn, found)
         games = courses.read_games(conn, tournament_id)
-        course_notices.record_course_news(conn, field, games, courses.compute(field, games))
+        course_notices.record_course_news(conn, inputs, games, courses.compute(inputs, games))
     return shown

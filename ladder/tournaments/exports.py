@@ -21,9 +21,9 @@ class Export:
 def export(view: TournamentView, form: str, stage: int) -> Export:
     """The file in this form. Raises Conflict before there is something to export, Invalid."""
     found = view.tournament
-    if view.field is None or view.course is None or view.progress is None:
+    if view.inputs is None or view.course is None or view.progress is None:
         raise Conflict("there is nothing to export before the lock")
-    names = {one.number: one.agent_name for one in view.field.entrants if one.number}
+    names = {one.number: one.agent_name for one in view.inputs.entrants if one.number}
     if form == "json":
         if not view.course.finished:
             raise Conflict(
@@ -31,9 +31,9 @@ def export(view: TournamentView, form: str, stage: int) -> Export:
                 " CSV and TRF exist already",
                 field="form",
             )
-        agents = {one.number: str(one.agent_id) for one in view.field.entrants if one.number}
-        scores = {one.number: one.score for one in view.field.entrants if one.number}
-        content = export_json(view.field.event, view.progress, names, agents, scores)
+        agents = {one.number: str(one.agent_id) for one in view.inputs.entrants if one.number}
+        scores = {one.number: one.score for one in view.inputs.entrants if one.number}
+        content = export_json(view.inputs.event, view.progress, names, agents, scores)
         return Export(content, "application/json", f"{found.id}.json")
     if stage > len(view.course.fields):
         raise Invalid("stage", "this stage has not begun")
@@ -42,5 +42,5 @@ def export(view: TournamentView, form: str, stage: int) -> Export:
         return Export(text.encode(), "text/csv; charset=utf-8", f"{found.id}-{stage}.csv")
     if not isinstance(found.plan.stages[stage - 1], Swiss):
         raise Invalid("form", "TRF is for Swiss stages; choose csv or json")
-    text = export_trf(view.field.event, view.progress, view.course, stage, names)
+    text = export_trf(view.inputs.event, view.progress, view.course, stage, names)
     return Export(text.encode(), "text/plain; charset=utf-8", f"{found.id}-{stage}.trf")

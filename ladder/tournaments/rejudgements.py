@@ -21,7 +21,7 @@ from ladder.matches import matches
 from ladder.people import audit_log
 from ladder.runtime_profiles import REMOTE
 from ladder.tournaments import courses, tournaments
-from ladder.tournaments.courses import Field
+from ladder.tournaments.courses import TournamentInputs
 from ladder.tournaments.formats import Course, Key, changed, downstream
 from ladder.tournaments.records import GameOutcome, Tournament, TournamentGame, TournamentState
 
@@ -103,9 +103,11 @@ def list_rejudgements(conn: Connection, found: Tournament) -> list[PairingRejudg
     for one in games:
         if _is_waiting(one):
             waiting[one.pairing].append(one)
-    field = courses.read_field(conn, found)
-    before = courses.compute(field, games)
-    return [_pairing_rejudgement(field, games, before, news) for _, news in sorted(waiting.items())]
+    inputs = courses.read_inputs(conn, found)
+    before = courses.compute(inputs, games)
+    return [
+        _pairing_rejudgement(inputs, games, before, news) for _, news in sorted(waiting.items())
+    ]
 
 
 @atomic_function
@@ -201,7 +203,10 @@ def _play_again(
 
 
 def _pairing_rejudgement(
-    field: Field, games: list[TournamentGame], before: Course, news: list[TournamentGame]
+    inputs: TournamentInputs,
+    games: list[TournamentGame],
+    before: Course,
+    news: list[TournamentGame],
 ) -> PairingRejudgement:
     key = Key.parse(news[0].pairing)
     counted = {
@@ -215,6 +220,6 @@ def _pairing_rejudgement(
         gone = {one.match_id for pair in pairs for one in pair}
         supposed = [one for one in games if one.match_id not in gone]
         supposed += [replace(new, outcome=GameOutcome.COUNTED) for new in news]
-        after = courses.compute(field, supposed)
+        after = courses.compute(inputs, supposed)
         changes = tuple(one for one in changed(before, after) if one != key)
-    return PairingRejudgement(key, pairs, downstream(field.event, before, key), changes)
+    return PairingRejudgement(key, pairs, downstream(inputs.event, before, key), changes)

@@ -28,7 +28,7 @@ from ladder.people.permissions import may_manage
 from ladder.people.records import Viewer
 from ladder.tournaments import course_cache, courses, tournaments, views
 from ladder.tournaments.course_cache import TournamentLog
-from ladder.tournaments.courses import Field
+from ladder.tournaments.courses import TournamentInputs
 from ladder.tournaments.entrants import entrants_of
 from ladder.tournaments.formats import By, Course, Key, Pairing, State
 from ladder.tournaments.records import GameOutcome, TournamentGame
@@ -216,7 +216,7 @@ def shown_game(
 class _Known:
     """What is known of a tournament whose entrants are fixed."""
 
-    field: Field
+    inputs: TournamentInputs
     log: TournamentLog
     games: Sequence[TournamentGame]
     """Those that count."""
@@ -230,9 +230,9 @@ def _read_course(conn: Connection, show: Show) -> _Known | None:
     if not views.has_course(found, entered):
         return None
     log = course_cache.read_log(conn, found.id)
-    field = courses.make_field(found, entered, log.published)
+    inputs = courses.make_inputs(found, entered, log.published)
     games = [one for one in log.games if one.outcome is GameOutcome.COUNTED]
-    return _Known(field, log, games, course_cache.course_of_log(field, log).course)
+    return _Known(inputs, log, games, course_cache.course_of_log(inputs, log).course)
 
 
 def _screen(conn: Connection, show: Show, maker: Viewer) -> Screen:
@@ -246,7 +246,7 @@ def _screen(conn: Connection, show: Show, maker: Viewer) -> Screen:
     scene = scenes[number]
     told = {str(each.key) for each in scenes[: number + 1] if each.kind is SceneKind.RESULT}
     games = [one for one in known.games if one.pairing in told]
-    view = views.view_of_games(conn, known.field, known.log, games)
+    view = views.view_of_games(conn, known.inputs, known.log, games)
     assert view.course is not None
     pairing = view.course.get(scene.key) if scene.key else None
     return Screen(show, scene, number, number == len(scenes) - 1, view, pairing, maker)

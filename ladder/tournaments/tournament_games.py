@@ -1,4 +1,4 @@
-"""Queues the games that a course wants, settles ended games, and drops superfluous ones."""
+"""Queues the games that a course wants, settles ended games, and ends those it does not need."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ladder.leagues.records import Season
 from ladder.matches import matches
 from ladder.matches.records import LineupSeat
 from ladder.runtime_profiles import REMOTE
-from ladder.tournaments.courses import Field
+from ladder.tournaments.courses import TournamentInputs
 from ladder.tournaments.formats import Course, Pairing, State, WantedGame
 from ladder.tournaments.records import Entrant, GameOutcome, Tournament, TournamentGame
 
@@ -32,29 +32,30 @@ TurnOf = Callable[[str], int]
 
 
 @dataclass
-class Work:
-    """One tournament while it is advanced."""
+class TournamentAdvance:
+    """What the functions need that advance one tournament, and what they did."""
 
     conn: Connection
-    field: Field
+    inputs: TournamentInputs
     games: list[TournamentGame]
     turn_of: TurnOf
-    room: int
-    """Games that may still be queued."""
+    games_left_to_queue: int
+    """How many more games may be queued now."""
     resumed_at: datetime | None = None
     """Void matches that ended before are no reason to stop trying."""
     is_draw_public: bool = False
     """Whether the seed of the draw was shown: the tournament was over before a rejudgement."""
-    made: int = 0
-    waits: bool = False
-    """Whether wanted games were not queued yet."""
+    queued: int = 0
+    """Number of games queued so far."""
+    is_due_again: bool = False
+    """Whether a wanted game waits, because an agent was away a moment ago."""
     problems: list[str] = made_by(default_factory=list)
-    fresh: dict[bytes, bytes] = made_by(default_factory=lambda: defaultdict(_new_seed))
+    new_seeds: dict[bytes, bytes] = made_by(default_factory=lambda: defaultdict(_new_seed))
     """A new seed for each seed of the course. Games that are queued together share it."""
 
     @property
     def found(self) -> Tournament:
-        return self.field.tournament
+        return self.inputs.tournament
 
 
 def _new_seed() -> bytes:
@@ -75,11 +76,11 @@ def settle_games(conn: Connection, tournament_id: TournamentId) -> None:
     )
 
 
-def drop_superfluous_games(work: Work, course: Course) -> None:
+def end_unneeded_games(advance: TournamentAdvance, course: Course) -> None:
     """Ends games that the course does not need, after a walk-over or a rejudgement."""
     pairings = {str(one.key): one for one in course.pairings}
     stale, running = [], []
-    for one in work.games:
+    for one in advance.games:
         pairing = pairings.get(one.pairing)
         fits = pairing is not None and set(one.entrants) <= set(pairing.entrants)
         if one.outcome in (GameOutcome.COUNTED, GameOutcome.PROPOSED) and not fits:
@@ -90,12 +91,12 @@ def drop_superfluous_games(work: Work, course: Course) -> None:
             stale.append(one.match_id)
             running.append(one.match_id)
     if running:
-        matches.void_matches(work.conn, running, VoidCause.NOT_NEEDED, "its pairing is over")
+        matches.void_matches(advance.conn, running, VoidCause.NOT_NEEDED, "its pairing is over")
     if stale:
-        work.conn.execute(
+        advance.conn.execute(
             "update tournament_games set outcome = 'stale' where match_id = any (%s)", (stale,)
         )
-        work.games = [one for one in work.games if one.match_id not in stale]
+        advance.games = [one for one in advance.games if one.match_id not in stale]
 
 
 def _is_wanted(pairing: Pairing, one: TournamentGame) -> bool:
@@ -104,11 +105,11 @@ def _is_wanted(pairing: Pairing, one: TournamentGame) -> bool:
     )
 
 
-def queue_games(work: Work, course: Course) -> None:
+def queue_games(advance: TournamentAdvance, course: Course) -> None:
     """Queues the wanted games of the round that have no match."""
-    season = seasons.get_season(work.conn, work.found.season_id)
+    season = seasons.get_season(advance.conn, advance.found.season_id)
     of_game: dict[tuple[str, int], list[TournamentGame]] = defaultdict(list)
-    for one in work.games:
+    for one in advance.games:
         of_game[one.pairing, one.game].append(one)
     for pairing in course.pairings:
         if pairing.state is not State.READY or pairing.round != course.position:
@@ -117,28 +118,31 @@ def queue_games(work: Work, course: Course) -> None:
             tried = of_game[str(pairing.key), wanted.number]
             if any(one.outcome is None and not one.is_rejudgement for one in tried):
                 continue
-            if _may_play_again(work, pairing, wanted, tried):
-                _queue_game(work, season, pairing, wanted, tried)
+            if _may_play_again(advance, pairing, wanted, tried):
+                _queue_game(advance, season, pairing, wanted, tried)
 
 
 def _may_play_again(
-    work: Work, pairing: Pairing, wanted: WantedGame, tried: Sequence[TournamentGame]
+    advance: TournamentAdvance,
+    pairing: Pairing,
+    wanted: WantedGame,
+    tried: Sequence[TournamentGame],
 ) -> bool:
-    if work.room <= 0:
+    if advance.games_left_to_queue <= 0:
         # A game in flight that ends makes the tournament due again.
         return False
     void = [one for one in tried if one.outcome is GameOutcome.VOID]
     away = [one for one in void if _was_away(one)]
-    failed = [one for one in void if one not in away and _is_after(one, work.resumed_at)]
+    failed = [one for one in void if one not in away and _is_after(one, advance.resumed_at)]
     if len(failed) >= MOST_TRIES:
-        work.problems.append(
+        advance.problems.append(
             f"game {wanted.number} of pairing {pairing.key} ended {len(failed)} times without a"
             f" result; the last time: {failed[-1].void_reason}. To try again, pause and resume the"
             " tournament"
         )
         return False
     if away and away[-1].finished_at and datetime.now(UTC) < away[-1].finished_at + AWAY_AGAIN:
-        work.waits = True
+        advance.is_due_again = True
         return False
     return True
 
@@ -153,64 +157,64 @@ def _is_after(one: TournamentGame, moment: datetime | None) -> bool:
 
 
 def _queue_game(
-    work: Work,
+    advance: TournamentAdvance,
     season: Season,
     pairing: Pairing,
     wanted: WantedGame,
     tried: Sequence[TournamentGame],
 ) -> None:
-    entrants = [work.field.entrants[number - 1] for number in wanted.entrants]
-    lineup = [_seat(work, one, entrants) for one in entrants]
+    entrants = [advance.inputs.entrants[number - 1] for number in wanted.entrants]
+    lineup = [_seat(advance, one, entrants) for one in entrants]
     try:
         match_id = matches.create_match(
-            work.conn,
+            advance.conn,
             season=season,
             kind=MatchKind.TOURNAMENT,
             lineup=lineup,
-            seed=_seed(work, wanted, tried),
-            turn=work.turn_of(work.found.id),
+            seed=_seed(advance, wanted, tried),
+            turn=advance.turn_of(advance.found.id),
         )
     except LadderError as error:
-        work.problems.append(f"pairing {pairing.key} cannot play: {error.message}")
+        advance.problems.append(f"pairing {pairing.key} cannot play: {error.message}")
         return
-    _write_game(work, match_id, str(pairing.key), wanted, len(tried) + 1)
-    work.room -= 1
-    work.made += 1
+    _write_game(advance, match_id, str(pairing.key), wanted, len(tried) + 1)
+    advance.games_left_to_queue -= 1
+    advance.queued += 1
 
 
-def _seed(work: Work, wanted: WantedGame, tried: Sequence[TournamentGame]) -> bytes:
+def _seed(advance: TournamentAdvance, wanted: WantedGame, tried: Sequence[TournamentGame]) -> bytes:
     """The seed of the course, or a new one if the owner of a remote agent may know that one.
 
     Nobody played in a match that is void because an agent was away, so its seed stays. Else an
     agent could choose to be away to get another seed than in the first game of a pair.
     """
-    if not _is_remote(work, wanted):
+    if not _is_remote(advance, wanted):
         return wanted.seed
     if tried and _was_away(tried[-1]):
-        row = work.conn.execute(
+        row = advance.conn.execute(
             "select seed from matches where id = %s", (tried[-1].match_id,)
         ).fetchone()
         assert row is not None
         return bytes(row[0])
-    return work.fresh[wanted.seed] if tried or work.is_draw_public else wanted.seed
+    return advance.new_seeds[wanted.seed] if tried or advance.is_draw_public else wanted.seed
 
 
-def _is_remote(work: Work, wanted: WantedGame) -> bool:
-    return any(work.field.entrants[one - 1].profile == REMOTE for one in wanted.entrants)
+def _is_remote(advance: TournamentAdvance, wanted: WantedGame) -> bool:
+    return any(advance.inputs.entrants[one - 1].profile == REMOTE for one in wanted.entrants)
 
 
-def _seat(work: Work, one: Entrant, entrants: Sequence[Entrant]) -> LineupSeat:
+def _seat(advance: TournamentAdvance, one: Entrant, entrants: Sequence[Entrant]) -> LineupSeat:
     """The seat of an entrant. The agent of a deleted account cannot play; its heat needs the seat.
 
     So a reference agent of the season plays there, or else the last seed of the heat twice.
     """
     if one.is_erased:
-        row = work.conn.execute(
+        row = advance.conn.execute(
             "select e.id, e.submission_id, e.agent_id, e.team_id, e.profile from entries e"
             " join teams t on t.id = e.team_id where e.season_id = %s and e.is_anchor"
             " and e.state = 'active' and e.profile <> %s and t.erased_at is null"
             " order by e.agent_id = any (%s), e.id limit 1",
-            (work.found.season_id, REMOTE, [each.agent_id for each in entrants]),
+            (advance.found.season_id, REMOTE, [each.agent_id for each in entrants]),
         ).fetchone()
         if row is not None:
             return LineupSeat(*row)
@@ -225,17 +229,17 @@ def _seat(work: Work, one: Entrant, entrants: Sequence[Entrant]) -> LineupSeat:
 
 
 def _write_game(
-    work: Work, match_id: MatchId, pairing: str, wanted: WantedGame, number: int
+    advance: TournamentAdvance, match_id: MatchId, pairing: str, wanted: WantedGame, number: int
 ) -> None:
-    found = work.found
-    work.conn.execute(
+    found = advance.found
+    advance.conn.execute(
         "insert into tournament_games (match_id, tournament_id, pairing, game, entrants, try,"
         " embargo, waits_until) select %s, %s, %s, %s, %s, %s, %s, case when %s then"
         " coalesce((select min(waits_until) from tournament_games where tournament_id = %s"
         "   and pairing = %s and game = %s), now() + %s) end",
         (
             *(match_id, found.id, pairing, wanted.number, list(wanted.entrants), number),
-            *(found.embargo, _is_remote(work, wanted), found.id, pairing, wanted.number),
+            *(found.embargo, _is_remote(advance, wanted), found.id, pairing, wanted.number),
             timedelta(minutes=found.away_minutes),
         ),
     )

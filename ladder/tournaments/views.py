@@ -18,7 +18,7 @@ from ladder.people.permissions import may_manage
 from ladder.people.records import Viewer
 from ladder.tournaments import course_cache, courses
 from ladder.tournaments.course_cache import SeenCourse, TournamentLog
-from ladder.tournaments.courses import Field, position_text
+from ladder.tournaments.courses import TournamentInputs, position_text
 from ladder.tournaments.entrants import entrants_of
 from ladder.tournaments.formats import Course, Progress, Standing, State
 from ladder.tournaments.records import Entrant, Tournament, TournamentGame, TournamentState
@@ -44,7 +44,7 @@ class TournamentView:
     state: TournamentState
     """As shown: a finished tournament runs on while its end is hidden."""
     entrants: tuple[Entrant, ...]
-    field: Field | None
+    inputs: TournamentInputs | None
     """None before the lock."""
     seen: SeenCourse | None
     """The course by the games that the viewer may see; None before the lock."""
@@ -57,8 +57,8 @@ class TournamentView:
 
     def entrant(self, number: int) -> Entrant:
         """The entrant with this number."""
-        assert self.field is not None
-        return self.field.entrants[number - 1]
+        assert self.inputs is not None
+        return self.inputs.entrants[number - 1]
 
     def name(self, number: int | None) -> str:
         """The agent's name, or ``?`` while nobody is known."""
@@ -114,13 +114,13 @@ def view_tournament(conn: Connection, viewer: Viewer, found: Tournament) -> Tour
             *(found, league, found.state, entered, None, None, True, is_host, {}, None)
         )
     log = course_cache.read_log(conn, found.id)
-    field = courses.make_field(found, entered, log.published)
-    games = courses.seen_games(conn, viewer, field, log.games)
+    inputs = courses.make_inputs(found, entered, log.published)
+    games = courses.seen_games(conn, viewer, inputs, log.games)
     if games is log.games:
-        seen = course_cache.course_of_log(field, log)
+        seen = course_cache.course_of_log(inputs, log)
     else:
-        seen = course_cache.course_of_games(field, log, games)
-    view = _view(league, entered, field, seen)
+        seen = course_cache.course_of_games(inputs, log, games)
+    view = _view(league, entered, inputs, seen)
     sees_all = games is log.games and (
         found.embargo is Embargo.PUBLIC or is_host or found.state.is_over
     )
@@ -137,23 +137,23 @@ def view_tournament(conn: Connection, viewer: Viewer, found: Tournament) -> Tour
 
 
 def view_of_games(
-    conn: Connection, field: Field, log: TournamentLog, games: Sequence[TournamentGame]
+    conn: Connection, inputs: TournamentInputs, log: TournamentLog, games: Sequence[TournamentGame]
 ) -> TournamentView:
     """A tournament as far as these games tell it. It names no times and no host's notes."""
-    league = leagues.get_league(conn, field.tournament.league_id)
-    entered = tuple(entrants_of(conn, field.tournament.id))
-    return _view(league, entered, field, course_cache.course_of_games(field, log, games))
+    league = leagues.get_league(conn, inputs.tournament.league_id)
+    entered = tuple(entrants_of(conn, inputs.tournament.id))
+    return _view(league, entered, inputs, course_cache.course_of_games(inputs, log, games))
 
 
 def _view(
-    league: League, entered: tuple[Entrant, ...], field: Field, seen: SeenCourse
+    league: League, entered: tuple[Entrant, ...], inputs: TournamentInputs, seen: SeenCourse
 ) -> TournamentView:
     return TournamentView(
-        tournament=field.tournament,
+        tournament=inputs.tournament,
         league=league,
-        state=_shown_state(field.tournament, seen.course),
+        state=_shown_state(inputs.tournament, seen.course),
         entrants=entered,
-        field=field,
+        inputs=inputs,
         seen=seen,
         sees_all=False,
         is_host=False,

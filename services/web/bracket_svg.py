@@ -24,7 +24,7 @@ def draw_bracket(
     view: TournamentView, stage: int, address_of: Callable[[Key], str] | None
 ) -> Markup:
     """The bracket as one ``<svg>``. With ``address_of`` each pairing is a link."""
-    assert view.field is not None
+    assert view.inputs is not None
     assert view.course is not None
     drawn = bracket(view.course, stage)
     places = {box.key: (box.column * COLUMN + 1, HEAD + box.y * ROW - LINE) for box in drawn.boxes}

@@ -280,7 +280,7 @@ def _final(view: TournamentView) -> MatchId | None:
 
 
 def _stages(view: TournamentView, choice: PageChoice, own: set[int]) -> list[StagePart]:
-    if view.course is None or view.field is None:
+    if view.course is None or view.inputs is None:
         return []
     parts = []
     texts = describe_plan(view.tournament.plan)
@@ -295,7 +295,7 @@ def _stages(view: TournamentView, choice: PageChoice, own: set[int]) -> list[Sta
         if isinstance(stage, RoundRobin | Groups):
             sizes = Counter(row.group for row in every)
             crosses = [
-                cross_table(view.field.event, view.course, number, group)
+                cross_table(view.inputs.event, view.course, number, group)
                 for group in groups
                 if sizes[group] <= WIDEST_TABLE
             ]

@@ -154,8 +154,8 @@ def check(fleet: Fleet, cup: TournamentId) -> None:
     assert ask(fleet, blamed) == []
     with db.connect(fleet.database_url) as conn:
         found = tournaments.get_tournament(conn, cup)
-        field = courses.read_field(conn, found)
-        course = courses.compute(field, courses.read_games(conn, cup))
+        inputs = courses.read_inputs(conn, found)
+        course = courses.compute(inputs, courses.read_games(conn, cup))
     assert course.finished
     assert course.champion == found.champion
     assert {one.state for one in course.pairings} == {State.FINISHED}

@@ -92,8 +92,8 @@ class Cup:
             pass
 
     def course(self) -> Course:
-        field = courses.read_field(self.contest.conn, self.row)
-        return courses.compute(field, self.games())
+        inputs = courses.read_inputs(self.contest.conn, self.row)
+        return courses.compute(inputs, self.games())
 
     def view(self, viewer: Viewer = ADMIN) -> TournamentView:
         return view_tournament(self.contest.conn, viewer, self.row)

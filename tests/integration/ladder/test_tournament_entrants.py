@@ -103,7 +103,7 @@ def test_the_best_of_a_standing_fill_the_places_that_reference_agents_leave(
         rows.append(row)
     monkeypatch.setattr(leaderboard, "read_board", lambda *_: SimpleNamespace(rows=rows))
     cup.start()
-    assert len(cup.view().field.entrants) == 3  # type: ignore[union-attr]
+    assert len(cup.view().inputs.entrants) == 3  # type: ignore[union-attr]
 
 
 def test_agents_of_a_merged_team_stay_entrants_of_the_team_that_remains(duels: Contest) -> None:

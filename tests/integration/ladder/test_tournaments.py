@@ -84,9 +84,9 @@ def test_the_course_computed_from_the_rows_alone_is_the_same(duels: Contest) -> 
     entrants.withdraw(duels.conn, cup.id, cup.agent_of(7), None)
     cup.advance()
     cup.play_on()
-    field = courses.read_field(duels.conn, cup.row)
-    progress = courses.progress_of(field, cup.games())
-    again = play(field.event, type(progress)(progress.results, progress.withdrawn))
+    inputs = courses.read_inputs(duels.conn, cup.row)
+    progress = courses.progress_of(inputs, cup.games())
+    again = play(inputs.event, type(progress)(progress.results, progress.withdrawn))
     assert encode_course(again) == encode_course(cup.course())
 
 
@@ -328,10 +328,10 @@ def test_a_tournament_that_fails_does_not_stop_the_others(
     duels.conn.execute("update tournaments set locks_at = now(), starts_at = now()")
     compute = courses.compute
 
-    def fail(field: courses.Field, *given: Any) -> Any:
-        if field.tournament.id == broken.id:
+    def fail(inputs: courses.TournamentInputs, *given: Any) -> Any:
+        if inputs.tournament.id == broken.id:
             raise KeyError("a fault")
-        return compute(field, *given)
+        return compute(inputs, *given)
 
     monkeypatch.setattr(courses, "compute", fail)
     advance.advance_tournaments(duels.conn, other.turn)
