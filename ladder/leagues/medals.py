@@ -47,7 +47,8 @@ class MedalRuleKind(StrEnum):
 
 BEST_FIRST: Final = tuple(Medal)
 MOST_TEAMS: Final = 1_000_000
-FARTHEST: Final = 1_000_000.0
+FARTHEST_SCORE: Final = 1_000_000.0
+"""Greatest distance of a medal's score line from 0."""
 
 
 def kaggle_cut_ranks(teams: int) -> tuple[int, int, int]:
@@ -79,8 +80,10 @@ class MedalRules:
                 raise Invalid(name, f"{number} is not a valid number for this rule")
             if self.kind is MedalRuleKind.TABLE and number != 0:
                 raise Invalid(name, "leave this out; the table has its own numbers")
-            if self.kind is MedalRuleKind.LINES and abs(number) > FARTHEST:
-                raise Invalid(name, f"a line must be between {-FARTHEST:.0f} and {FARTHEST:.0f}")
+            if self.kind is MedalRuleKind.LINES and abs(number) > FARTHEST_SCORE:
+                raise Invalid(
+                    name, f"a line must be between {-FARTHEST_SCORE:.0f} and {FARTHEST_SCORE:.0f}"
+                )
             if self.kind is MedalRuleKind.COUNTS and not (
                 0 <= number <= MOST_TEAMS and number == int(number)
             ):

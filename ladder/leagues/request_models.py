@@ -8,13 +8,14 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from ladder.enums import ReplayVisibility, Visibility
 from ladder.field_types import AwareDatetime, Line, Slug, SpeedClass, Text
-from ladder.leagues.medals import FARTHEST, MOST_TEAMS
+from ladder.leagues.medals import FARTHEST_SCORE, MOST_TEAMS
 from ladder.leagues.records import MOST_BUNDLE_BYTES, USUAL_BUNDLE_BYTES
 
-LARGEST: Final = 10**9
+LARGEST_NUMBER: Final = 10**9
+"""Greatest distance from 0 of a number in a game's configuration."""
 ANCHORS: Final = "names of this installation's reference agents, or ids of own submissions"
 AnchorNames = Annotated[list[Annotated[Line, Field(min_length=1)]], Field(max_length=20)]
-ScoreLine = Annotated[float, Field(ge=-FARTHEST, le=FARTHEST)]
+ScoreLine = Annotated[float, Field(ge=-FARTHEST_SCORE, le=FARTHEST_SCORE)]
 Count = Annotated[int, Field(ge=0, le=MOST_TEAMS)]
 Share = Annotated[float, Field(ge=0, le=1)]
 LiveDelay = Annotated[int, Field(ge=0, le=3600)]
@@ -83,8 +84,8 @@ def check_storable(configuration: dict[str, Any]) -> dict[str, Any]:
     Raises ValueError for numbers that games cannot use or texts that Postgres cannot store.
     """
     for value in configuration.values():
-        if isinstance(value, int | float) and not abs(value) <= LARGEST:
-            raise ValueError(f"numbers must lie between {-LARGEST} and {LARGEST}")
+        if isinstance(value, int | float) and not abs(value) <= LARGEST_NUMBER:
+            raise ValueError(f"numbers must lie between {-LARGEST_NUMBER} and {LARGEST_NUMBER}")
         if isinstance(value, str) and not value.isprintable():
             raise ValueError("texts must be one line without control characters")
         if not isinstance(value, int | float | str | None):

@@ -66,7 +66,6 @@ class _LastFit:
 
     log: SeasonLog
     version: int = 0
-    readings: int = 0
     messages: Messages | None = None
 
 
@@ -172,12 +171,12 @@ def _write_next_version(conn: Connection, season_id: SeasonId, kept: _LastFit) -
     conn.execute("select pg_advisory_xact_lock(%s, hashtext(%s))", (LOCK, season_id))
     season = _select_season(conn, season_id)
     parent: int | None = season["official_version"]
-    readings = kept.log.readings
+    reset_count = kept.log.reset_count
     until = int(season["rated_no"])
     is_over = season["state"] == "finished"
     warm = None if is_over or kept.version != parent else kept.messages
     fitted = _fit_log(conn, kept.log, until, warm)
-    if warm is None or kept.log.readings != readings:
+    if warm is None or kept.log.reset_count != reset_count:
         parent = None
     # This locks the season; changes during the fit count.
     season = _select_season(conn, season_id, locked=True)
@@ -260,10 +259,10 @@ def _standings_to_check(
 
 def _fit_log(conn: Connection, log: SeasonLog, until: int, warm: Messages | None) -> Fit:
     """Fits the log up to this number; cold if part of what was read has been withdrawn."""
-    readings = log.readings
-    while log.no < until:
+    reset_count = log.reset_count
+    while log.log_no < until:
         log.read(conn, until)
-    return fit_season(log.games, log.parents, warm=warm if log.readings == readings else None)
+    return fit_season(log.games, log.parents, warm=warm if log.reset_count == reset_count else None)
 
 
 def _draw_up_standing(

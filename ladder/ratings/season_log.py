@@ -28,19 +28,19 @@ class SeasonLog:
     def __init__(self, season_id: SeasonId, void: Collection[MatchId] = ()) -> None:
         self.season_id = season_id
         self._void = frozenset(void)
-        self.no = 0
+        self.log_no = 0
         """Log number read so far."""
-        self.readings = 0
+        self.reset_count = 0
         """Increases when earlier data is no longer valid and everything is read again."""
-        self._knows_until = 0
+        self._acts_read_until_no = 0
         """Log number up to which withdrawals and disqualifications are applied."""
-        self._gone: set[MatchId] = set()
+        self._withdrawn: set[MatchId] = set()
         """Withdrawn results."""
-        self._out: set[EntryId] = set()
+        self._disqualified: set[EntryId] = set()
         """Disqualified entries."""
         self._fault_loses: bool | None = None
         """None: not read."""
-        self._forget()
+        self._reset_games()
 
     @property
     def numbers(self) -> Mapping[EntryId, int]:
@@ -69,16 +69,16 @@ class SeasonLog:
 
         Reads from the start if a result was withdrawn, or an entry was disqualified or reinstated.
         """
-        if until > self._knows_until:
-            self._read_acts(conn, until)
-        end = min(until, self.no + most)
-        if end <= self.no:
+        if until > self._acts_read_until_no:
+            self._read_withdrawals(conn, until)
+        end = min(until, self.log_no + most)
+        if end <= self.log_no:
             return 0
         read = self._read(conn, end)
-        self.no = end
+        self.log_no = end
         return read
 
-    def _read_acts(self, conn: Connection, until: int) -> None:
+    def _read_withdrawals(self, conn: Connection, until: int) -> None:
         """Reads withdrawals, disqualifications and reinstatements up to this number.
 
         Forgets all games if one of them changes a game that was read.
@@ -88,22 +88,22 @@ class SeasonLog:
             " on a.match_id = w.match_id and a.act = 'accept' and a.season_id = w.season_id"
             " where w.season_id = %s and w.no > %s and w.no <= %s"
             " and (w.act = 'withdraw' or w.entry_id is not null) order by w.no",
-            (self.season_id, self._knows_until, until),
+            (self.season_id, self._acts_read_until_no, until),
         ).fetchall()
-        self._knows_until = until
+        self._acts_read_until_no = until
         for match_id, entry_id, act, _ in acts:
             if match_id is not None:
-                self._gone.add(MatchId(match_id))
+                self._withdrawn.add(MatchId(match_id))
             elif act == "disqualify":
-                self._out.add(EntryId(entry_id))
+                self._disqualified.add(EntryId(entry_id))
             else:
-                self._out.discard(EntryId(entry_id))
-        if self.no and any(no is None or no <= self.no for *_, no in acts):
-            self.no = 0
-            self.readings += 1
-            self._forget()
+                self._disqualified.discard(EntryId(entry_id))
+        if self.log_no and any(no is None or no <= self.log_no for *_, no in acts):
+            self.log_no = 0
+            self.reset_count += 1
+            self._reset_games()
 
-    def _forget(self) -> None:
+    def _reset_games(self) -> None:
         self._numbers: dict[EntryId, int] = {}
         self._bundles: dict[tuple[str, str], int] = {}
         self._parents: list[int] = []
@@ -118,15 +118,17 @@ class SeasonLog:
             " from n join seats s on s.match_id = n.match_id"
             " where s.match_id >= (select min(match_id) from n)"
             " and s.match_id <= (select max(match_id) from n) order by n.no, s.seat",
-            (self.season_id, self.no, end, self._does_fault_lose(conn)),
+            (self.season_id, self.log_no, end, self._does_fault_lose(conn)),
         ).fetchall()
-        gone = self._gone | self._void
-        rows = [row for row in found if row[4] not in gone] if gone else found
+        invalid = self._withdrawn | self._void
+        rows = [row for row in found if row[4] not in invalid] if invalid else found
         if not rows:
             return 0
         nos, entries, placements, lost, _ = zip(*rows, strict=True)
-        out = self._out
-        self._number_entries(conn, (entry for entry in dict.fromkeys(entries) if entry not in out))
+        disqualified = self._disqualified
+        self._number_entries(
+            conn, (entry for entry in dict.fromkeys(entries) if entry not in disqualified)
+        )
         first, game = np.unique(nos, return_index=True, return_inverse=True)[1:]
         seat = np.arange(len(rows)) - first[game]
         shape = (len(first), max(self.games.seats, int(seat.max()) + 1))
@@ -134,7 +136,7 @@ class SeasonLog:
         ranks = np.zeros(shape, np.int16)
         faults = np.zeros(shape, np.bool_)
         number = self._numbers
-        contenders[game, seat] = [-1 if e in out else number[e] for e in entries]
+        contenders[game, seat] = [-1 if e in disqualified else number[e] for e in entries]
         ranks[game, seat] = placements
         faults[game, seat] = lost
         _keep_best_seat(contenders, ranks)

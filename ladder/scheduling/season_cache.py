@@ -31,7 +31,7 @@ class _CachedSeason:
     log: SeasonLog
     entries: CandidateReader
     known: SeasonField = field(default_factory=SeasonField)
-    readings: int = 0
+    reset_count: int = 0
     version: int = 0
 
 
@@ -74,15 +74,15 @@ class SeasonCache:
         """Reads more of the season's log, and its newest standing; returns the last number read."""
         seen = self._season(season.id)
         seen.log.read(conn, season.accepted_no, READ_AT_ONCE)
-        if seen.readings != seen.log.readings:
+        if seen.reset_count != seen.log.reset_count:
             seen.known, seen.version = seen.known.without_games(), 0
-            seen.readings = seen.log.readings
+            seen.reset_count = seen.log.reset_count
         if seen.version != season.official_version:
             found = standing_versions.latest_pairing_places(conn, season.id)
             seen.version, places, suspects = found
             seen.known.set_places(places, suspects)
         seen.known.count_games(seen.log.numbers, seen.log.games)
-        return seen.log.no
+        return seen.log.log_no
 
     def propose_lineups(
         self,

@@ -238,7 +238,7 @@ def test_a_log_read_in_parts_equals_a_log_read_at_once(
     play(contest, four, 11)
     whole, parts = SeasonLog(contest.season.id), SeasonLog(contest.season.id)
     assert whole.read(contest.conn, 11) == 11
-    while parts.no < 11:
+    while parts.log_no < 11:
         assert parts.read(contest.conn, 11, most=3) in (2, 3)
     assert whole.numbers == parts.numbers
     assert (whole.games.contenders == parts.games.contenders).all()
