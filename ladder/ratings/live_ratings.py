@@ -14,13 +14,17 @@ from ladder.database.db import Connection, atomic_function
 from ladder.errors import NotFound
 from ladder.ids import EntryId, MatchId, SeasonId
 from ladder.leagues import seasons
+from ladder.leagues.measures import Measure
 from ladder.ratings import rating_updates, rerating, solo_seasons
 from ladder.ratings.rating_updates import RatedResult, Rating, RatingParameters
 from ladder.ratings.rerating import Rerating
 
 RATER_LOCK: Final = 0x72617465  # "rate": class of the advisory locks, one per season
 WITH_WITHDRAWALS: Final = 25
-"""Factor for the stretch length if results are withdrawn: one replay serves all of them."""
+"""Factor for the length of the part if results are withdrawn: one re-rating serves all of them."""
+_Log = Sequence[tuple[int, MatchId | None, str]]
+"""Log number, match and act of each number in a part of the log."""
+_Results = Mapping[MatchId, RatedResult]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,21 +42,31 @@ class RatingPoint:
 
 @dataclass(slots=True)
 class _RatingUpdate:
-    """Ratings during the processing of a stretch of the log, and the rows to write."""
+    """Ratings during the processing of a part of the log, and the rows to write."""
 
     ratings: dict[EntryId, Rating]
     games: Counter[EntryId] = field(default_factory=Counter)
     last: dict[EntryId, MatchId] = field(default_factory=dict)
     since: set[MatchId] = field(default_factory=set)
-    """Matches accepted in this stretch, after the last replay if any."""
-    replay: Rerating | None = None
-    """The replay that already removed what this stretch withdraws."""
+    """Matches accepted in this part of the log, after the last re-rating if any."""
+    rerating: Rerating | None = None
+    """The re-rating that already removed what this part of the log withdraws."""
     rows: list[tuple[int, EntryId, MatchId, Rating, Rating]] = field(default_factory=list)
 
     def record_ratings(self, no: int, match_id: MatchId, after: dict[EntryId, Rating]) -> None:
         for entry, new in sorted(after.items()):
             self.rows.append((no, entry, match_id, self.ratings[entry], new))
             self.ratings[entry] = new
+
+    def add_game(self, match_id: MatchId, result: RatedResult) -> None:
+        self.since.add(match_id)
+        for entry in set(result.entries):
+            self.games[entry] += 1
+            self.last[entry] = match_id
+
+    def remove_game(self, result: RatedResult) -> None:
+        for entry in set(result.entries):
+            self.games[entry] -= 1
 
     def record_unchanged_ratings(
         self, no: int, match_id: MatchId, entries: Iterable[EntryId]
@@ -68,16 +82,58 @@ def rate_season(conn: Connection, season_id: SeasonId, limit: int = 200) -> int:
     One rater per season runs at a time (advisory lock of the transaction); the caller commits.
 
     A withdrawal rates the whole remaining log again, so ratings stay a pure function of its prefix.
-    The first withdrawal removes all results that the stretch withdraws; the stretch is then longer
-    than ``limit``. A long log is rated again in pieces, one a call, so other seasons get their
-    turn. Such a call adds no number, saves its progress and returns the number of results rated
-    again.
+    The first withdrawal removes all results that this part of the log withdraws; the part is then
+    longer than ``limit``. A long log is rated again in pieces, one a call, so other seasons get
+    their turn. Such a call adds no number, saves its progress and returns the number of results
+    rated again.
 
     In a season of one seat no rating changes; the totals of measures grow. An entry that loses
-    results is summed again once, at the end of the stretch. Disqualifications do not affect live
+    results is summed again once, at the end of the part. Disqualifications do not affect live
     ratings, only the official fit. Raises NotFound.
     """
     conn.execute("select pg_advisory_xact_lock(%s, hashtext(%s))", (RATER_LOCK, season_id))
+    parameters, measures, rated_no = _read_season(conn, season_id)
+    rerated = rerating.unfinished_rerating(conn, season_id, parameters, rated_no)
+    log = _next_log_entries(
+        conn, season_id, rated_no, limit, None if rerated is None else rerated.until
+    )
+    if not log:
+        return 0
+    until = log[-1][0]
+    first = next((no for no, _, act in log if act == "withdraw"), None)
+    if first is not None and not measures:
+        rerated = rerated or Rerating(season_id, parameters, until)
+        rated = rerated.rate_next_results(conn, first, rerating.AT_ONCE)
+        if rerated.no < first - 1:
+            rerating.save_rerating(conn, rerated)
+            return rated
+    results = rerating.select_results(
+        conn, [match_id for _, match_id, _ in log if match_id is not None]
+    )
+    played = {entry for result in results.values() for entry in result.entries}
+    state = _RatingUpdate(_select_ratings(conn, season_id, played))
+    overturned = any(act != "accept" for _, _, act in log)
+    if measures:
+        totals = solo_seasons.MeasureTotals(conn, season_id, measures)
+        totals.load(played)
+        lost = _add_to_totals(totals, log, results, state)
+    else:
+        _rate_log(conn, parameters, log, results, state, rerated)
+    _write_ratings(conn, season_id, state, until, overturned=overturned)
+    rerating.delete_rerating(conn, season_id)
+    if measures:
+        totals.add_anew(lost, until)
+        totals.write()
+    return len(log)
+
+
+def _read_season(
+    conn: Connection, season_id: SeasonId
+) -> tuple[RatingParameters, tuple[Measure, ...], int]:
+    """Returns the season's parameters, its measures if it has one seat, and the last rated number.
+
+    Raises NotFound.
+    """
     season = conn.execute(
         "select mu0, sigma0, beta, tau, draw_probability, fault_rule, rated_no, measures"
         " from seasons where id = %s",
@@ -85,64 +141,51 @@ def rate_season(conn: Connection, season_id: SeasonId, limit: int = 200) -> int:
     ).fetchone()
     if season is None:
         raise NotFound.of("season")
-    parameters, rated_no = RatingParameters(*season[:6]), season[6]
-    measures = seasons.measures_from_json(season[7])
-    totals = solo_seasons.MeasureTotals(conn, season_id, measures)
-    replay = rerating.unfinished_rerating(conn, season_id, parameters, rated_no)
-    log = _next_log_entries(
-        conn, season_id, rated_no, limit, None if replay is None else replay.until
-    )
-    if not log:
-        return 0
-    until = log[-1][0]
-    first = next((no for no, _, act in log if act == "withdraw"), None)
-    if first is not None and not measures:
-        replay = replay or Rerating(season_id, parameters, until)
-        rated = replay.rate_next_results(conn, first, rerating.AT_ONCE)
-        if replay.no < first - 1:
-            rerating.save_rerating(conn, replay)
-            return rated
-    results = rerating.select_results(
-        conn, [match_id for _, match_id, _ in log if match_id is not None]
-    )
-    played = {entry for result in results.values() for entry in result.entries}
-    state = _RatingUpdate(_select_ratings(conn, season_id, played))
-    if measures:
-        totals.load(played)
+    return RatingParameters(*season[:6]), seasons.measures_from_json(season[7]), season[6]
+
+
+def _add_to_totals(
+    totals: solo_seasons.MeasureTotals, log: _Log, results: _Results, state: _RatingUpdate
+) -> set[EntryId]:
+    """Adds accepted results to the totals. Returns the entries that lose a result."""
     lost = set[EntryId]()
     for no, match_id, act in log:
         if match_id is None:
             continue
         result = results[match_id]
+        state.record_unchanged_ratings(no, match_id, result.entries)
         if act == "accept":
-            if measures:
-                totals.add(match_id)
-                state.record_unchanged_ratings(no, match_id, result.entries)
-            else:
-                state.record_ratings(
-                    no, match_id, rating_updates.rate_result(parameters, state.ratings, result)
-                )
-            state.since.add(match_id)
-            for entry in set(result.entries):
-                state.games[entry] += 1
-                state.last[entry] = match_id
+            totals.add(match_id)
+            state.add_game(match_id, result)
         else:
-            if measures:
-                lost.update(result.entries)
-                state.record_unchanged_ratings(no, match_id, result.entries)
-            elif replay is not None and (state.replay is None or match_id in state.since):
-                replay.rate_next_results(conn, no)
+            lost.update(result.entries)
+            state.remove_game(result)
+    return lost
+
+
+def _rate_log(
+    conn: Connection,
+    parameters: RatingParameters,
+    log: _Log,
+    results: _Results,
+    state: _RatingUpdate,
+    rerated: Rerating | None,
+) -> None:
+    """Rates the accepted results. Where one is withdrawn, sets the ratings to the re-rated ones."""
+    for no, match_id, act in log:
+        if match_id is None:
+            continue
+        result = results[match_id]
+        if act == "accept":
+            after = rating_updates.rate_result(parameters, state.ratings, result)
+            state.record_ratings(no, match_id, after)
+            state.add_game(match_id, result)
+        else:
+            if rerated is not None and (state.rerating is None or match_id in state.since):
+                rerated.rate_next_results(conn, no)
                 own = _lost_results(log, results, no, state)
-                _apply_rerating(conn, season_id, replay, state, no, match_id, own)
-            for entry in set(result.entries):
-                state.games[entry] -= 1
-    overturned = any(act != "accept" for _, _, act in log)
-    _write_ratings(conn, season_id, state, until, overturned=overturned)
-    rerating.delete_rerating(conn, season_id)
-    if measures:
-        totals.add_anew(lost, until)
-        totals.write()
-    return len(log)
+                _apply_rerating(conn, rerated, state, no, match_id, own)
+            state.remove_game(result)
 
 
 def seasons_to_rate(conn: Connection) -> list[SeasonId]:
@@ -167,7 +210,7 @@ def _next_log_entries(
 ) -> list[tuple[int, MatchId | None, str]]:
     """Returns the next ``limit`` numbers of the log.
 
-    More if one withdraws a result; those up to ``until`` if a replay has begun.
+    More if one withdraws a result; those up to ``until`` if a re-rating has begun.
     """
     sizes = (limit, WITH_WITHDRAWALS * limit) if until is None else (until - after,)
     for most in sizes:
@@ -182,12 +225,9 @@ def _next_log_entries(
 
 
 def _lost_results(
-    log: Sequence[tuple[int, MatchId | None, str]],
-    results: Mapping[MatchId, RatedResult],
-    no: int,
-    state: _RatingUpdate,
+    log: _Log, results: _Results, no: int, state: _RatingUpdate
 ) -> dict[EntryId, MatchId]:
-    """Returns the first result that each entry loses by the replay at this number."""
+    """Returns the first result that each entry loses by the re-rating at this number."""
     own: dict[EntryId, MatchId] = {}
     later = set[MatchId]()
     for at, match_id, act in log:
@@ -195,7 +235,7 @@ def _lost_results(
             continue
         if act == "accept":
             later.add(match_id)
-        elif match_id in state.since if state.replay else match_id not in later:
+        elif match_id in state.since if state.rerating else match_id not in later:
             for entry in results[match_id].entries:
                 own.setdefault(entry, match_id)
     return own
@@ -203,24 +243,23 @@ def _lost_results(
 
 def _apply_rerating(
     conn: Connection,
-    season_id: SeasonId,
-    replay: Rerating,
+    rerated: Rerating,
     state: _RatingUpdate,
     no: int,
     match_id: MatchId,
     own: Mapping[EntryId, MatchId],
 ) -> None:
-    """Sets all ratings to those of the replay.
+    """Sets all ratings to those of the re-rating.
 
     An entry's row names the withdrawn match in ``own``, otherwise this match.
     """
-    everybody = _select_ratings(conn, season_id, None)
+    everybody = _select_ratings(conn, rerated.season_id, None)
     state.ratings = {**everybody, **state.ratings}
     for entry, now in sorted(state.ratings.items()):
-        new = replay.rating(entry)
+        new = rerated.rating(entry)
         if new != now:
             state.record_ratings(no, own.get(entry, match_id), {entry: new})
-    state.replay, state.since = replay, set()
+    state.rerating, state.since = rerated, set()
 
 
 def _select_ratings(

@@ -1,7 +1,7 @@
 """Rates a season's log again from its start without withdrawn results, in pieces.
 
-The result depends only on the log up to the end of the stretch, which never changes. So any rater
-can continue a replay at any number and gets the same bits.
+The result depends only on the log up to the end of the part that a rater processes. That part never
+changes. So any rater can continue a re-rating at any number and gets the same bits.
 """
 
 from __future__ import annotations
@@ -54,9 +54,10 @@ class Rerating:
 def unfinished_rerating(
     conn: Connection, season_id: SeasonId, parameters: RatingParameters, rated_no: int
 ) -> Rerating | None:
-    """Returns the season's unfinished replay, or None.
+    """Returns the season's unfinished re-rating, or None.
 
-    None also if its stretch is already processed: a rater of an earlier version leaves the row.
+    None also if its part of the log is already processed: a rater of an earlier version leaves the
+    row.
     """
     row = conn.execute(
         "select until, no, ratings from reratings where season_id = %s and until > %s",
@@ -64,29 +65,29 @@ def unfinished_rerating(
     ).fetchone()
     if row is None:
         return None
-    replay = Rerating(season_id, parameters, row[0])
-    replay.no = row[1]
-    replay.ratings = {EntryId(entry): Rating(mu, sigma) for entry, (mu, sigma) in row[2].items()}
-    return replay
+    rerating = Rerating(season_id, parameters, row[0])
+    rerating.no = row[1]
+    rerating.ratings = {EntryId(entry): Rating(mu, sigma) for entry, (mu, sigma) in row[2].items()}
+    return rerating
 
 
-def save_rerating(conn: Connection, replay: Rerating) -> None:
-    """Saves the progress of a replay."""
+def save_rerating(conn: Connection, rerating: Rerating) -> None:
+    """Saves the progress of a re-rating."""
     conn.execute(
         "insert into reratings (season_id, until, no, ratings) values (%s, %s, %s, %s)"
         " on conflict (season_id) do update set until = excluded.until, no = excluded.no,"
         " ratings = excluded.ratings",
         (
-            replay.season_id,
-            replay.until,
-            replay.no,
-            Jsonb({entry: [one.mu, one.sigma] for entry, one in replay.ratings.items()}),
+            rerating.season_id,
+            rerating.until,
+            rerating.no,
+            Jsonb({entry: [one.mu, one.sigma] for entry, one in rerating.ratings.items()}),
         ),
     )
 
 
 def delete_rerating(conn: Connection, season_id: SeasonId) -> None:
-    """Deletes the replay after its stretch is processed."""
+    """Deletes the re-rating after its part of the log is processed."""
     conn.execute("delete from reratings where season_id = %s", (season_id,))
 
 

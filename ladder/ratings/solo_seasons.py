@@ -142,7 +142,7 @@ def round_seed(conn: Connection, season_id: SeasonId, number: int) -> bytes:
 
 
 class MeasureTotals:
-    """Totals of the entries that a stretch of the log changes."""
+    """Totals of the entries that a part of the log changes."""
 
     def __init__(self, conn: Connection, season_id: SeasonId, measures: Sequence[Measure]) -> None:
         self._conn, self._season_id, self._measures = conn, season_id, measures

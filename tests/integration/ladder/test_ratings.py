@@ -165,7 +165,7 @@ def test_one_rerating_covers_several_withdrawn_results(
     withdraw = live_ratings._apply_rerating
 
     def counting(*given: Any) -> None:
-        counted.append(given[5])
+        counted.append(given[4])
         withdraw(*given)
 
     monkeypatch.setattr(live_ratings, "_apply_rerating", counting)
