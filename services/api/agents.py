@@ -58,7 +58,7 @@ class AgentChange(BaseModel):
 )
 def create_agent(body: NewAgent, conn: Db, who: Writer, once: Idempotent) -> Response:
     """Creates an agent of your own team."""
-    team = permissions.own_team(conn, who, body.team)
+    team = permissions.team_to_act_for(conn, who, body.team)
 
     def create() -> AgentOut:
         return AgentOut.model_validate(

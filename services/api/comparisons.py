@@ -146,7 +146,7 @@ def list_comparisons(
 ) -> Page[ComparisonOut]:
     """Lists the comparisons of your teams in this league, newest first."""
     found = permissions.visible_league(conn, who, league)
-    team_ids = [permissions.own_team(conn, who, team).id] if team else sorted(who.team_ids)
+    team_ids = [permissions.team_to_act_for(conn, who, team).id] if team else sorted(who.team_ids)
     rows = comparisons.list_comparisons(
         conn, team_ids, found.id, ComparisonId(span.after) if span.after else None, span.limit
     )

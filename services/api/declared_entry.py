@@ -44,7 +44,7 @@ def declare_entry(
     alone, from its first rated match on."""
     found, playing = (
         permissions.visible_season(conn, who, season),
-        permissions.owned_team(conn, who, team),
+        permissions.require_member_team(conn, who, team),
     )
     chosen = None if body.entry is None else EntryId(body.entry)
     declared_entry.declare_entry(conn, found.id, playing.id, chosen, who.user_id)

@@ -145,7 +145,7 @@ def start_batch(body: NewBatchBody, conn: Db, who: Scrimmer, once: Idempotent) -
 )
 def list_batches(conn: Db, who: Known, span: Paging, team: Filter = None) -> Page[BatchOut]:
     """Lists the batches of your teams, newest first."""
-    teams = [permissions.own_team(conn, who, team).id] if team else sorted(who.team_ids)
+    teams = [permissions.team_to_act_for(conn, who, team).id] if team else sorted(who.team_ids)
     rows = batches.list_batches(
         conn, teams, ScrimBatchId(span.after) if span.after else None, span.limit
     )

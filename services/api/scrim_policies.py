@@ -85,7 +85,7 @@ def read_scrim_policy(
     """Says yes, or why not, before anybody asks. Only the agent's own team reads the policy
     itself."""
     found = permissions.visible_agent(conn, who, agent)
-    team = permissions.own_team(conn, who, as_team)
+    team = permissions.team_to_act_for(conn, who, as_team)
     playing = season_of_agent(conn, who, found.id, season)
     (one,) = agent_policies.read_opponents(conn, playing, team.id, [found.id])
     return policy_out(one, playing, team.id, is_own=found.team_id in who.team_ids)
@@ -115,7 +115,7 @@ def list_scrim_opponents(
 ) -> Page[OpponentOut]:
     """All agents that play in the season, with the answer of each policy to your team."""
     found = permissions.visible_season(conn, who, season)
-    team = permissions.own_team(conn, who, as_team)
+    team = permissions.team_to_act_for(conn, who, as_team)
     rows = agent_policies.read_opponents(conn, found, team.id)
     return Page(items=[opponent_out(one) for one in rows])
 

@@ -98,7 +98,7 @@ def list_scrim_requests(
     team: Filter = None,
 ) -> Page[ScrimRequestOut]:
     """Lists requests to and from your teams, newest first."""
-    teams = [permissions.own_team(conn, who, team).id] if team else sorted(who.team_ids)
+    teams = [permissions.team_to_act_for(conn, who, team).id] if team else sorted(who.team_ids)
     nobody: list[TeamId] = []
     rows = requests.list_requests(
         conn,

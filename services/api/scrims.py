@@ -150,7 +150,7 @@ def create_scrim(body: NewScrim, conn: Db, who: Scrimmer, once: Idempotent) -> R
     """Allows your own submissions, your team's agents, and agents that accept scrims
     automatically. Send a request for others."""
     season = permissions.visible_season(conn, who, body.season)
-    team = permissions.own_team(conn, who, body.team)
+    team = permissions.team_to_act_for(conn, who, body.team)
     seats = lineup_of_keys(conn, who, season, body.lineup)
 
     def create() -> ScrimOut:
@@ -174,7 +174,7 @@ def create_scrim(body: NewScrim, conn: Db, who: Scrimmer, once: Idempotent) -> R
 def list_scrims(conn: Db, who: Known, span: Paging, team: Filter = None) -> Page[ScrimOut]:
     """Lists the scrims that your teams requested, and those of others in which they play and whose
     results they see, newest first. Scrims of batches are left out."""
-    team_ids = [permissions.own_team(conn, who, team).id] if team else sorted(who.team_ids)
+    team_ids = [permissions.team_to_act_for(conn, who, team).id] if team else sorted(who.team_ids)
     rows = scrims.list_scrims(
         conn, who, team_ids, ScrimId(span.after) if span.after else None, span.limit
     )

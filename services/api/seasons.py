@@ -157,5 +157,5 @@ def change_season(season: SeasonKey, body: SeasonState, conn: Db, who: Host) -> 
 def read_limits(season: SeasonKey, conn: Db, who: Known, team: Filter = None) -> UploadLimitsOut:
     """For the caller's team. Name the team if there are several."""
     found = permissions.visible_season(conn, who, season)
-    playing = permissions.own_team(conn, who, team)
+    playing = permissions.team_to_act_for(conn, who, team)
     return UploadLimitsOut.model_validate(daily_uploads.upload_limits(conn, found.id, playing.id))

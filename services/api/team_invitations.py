@@ -107,7 +107,7 @@ def list_team_invitations(
     team: TeamKey, conn: Db, who: Known, span: Paging
 ) -> Page[TeamInvitationOut]:
     """Newest first, for members and administrators, with those that can no longer be used."""
-    found = permissions.team_of_member(conn, who, team)
+    found = permissions.team_for_members_and_admins(conn, who, team)
     rows = team_invitations.list_invitations(conn, found.id, span.after, span.limit)
     return span.page(rows, lambda row: row.id, TeamInvitationOut.model_validate)
 

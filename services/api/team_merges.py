@@ -73,7 +73,7 @@ def ask_for_merge(
 )
 def list_merges(team: TeamKey, conn: Db, who: Known) -> Page[TeamMergeOut]:
     """From and to the team, newest first, for members and administrators."""
-    found = permissions.team_of_member(conn, who, team)
+    found = permissions.team_for_members_and_admins(conn, who, team)
     rows = team_merges.list_merges(conn, found.id)
     return Page(items=[TeamMergeOut.model_validate(row) for row in rows])
 

@@ -230,7 +230,7 @@ def hand_over_team(team: TeamKey, body: NewOwner, conn: Db, who: Writer) -> Page
 )
 def list_team_acts(team: TeamKey, conn: Db, who: Known, span: Paging) -> Page[TeamActOut]:
     """Newest first, for members and administrators."""
-    found = permissions.team_of_member(conn, who, team)
+    found = permissions.team_for_members_and_admins(conn, who, team)
     rows = team_audits.list_team_acts(conn, found.id, after=span.after, limit=span.limit)
     return span.page(rows, lambda row: row.id, TeamActOut.model_validate)
 

@@ -17,7 +17,7 @@ def start_comparison(
 ) -> Comparison:
     """Starts it in the league's current season, for the viewer's team."""
     season = permissions.visible_season(conn, who, league)
-    team = permissions.own_team(conn, who, wanted.team)
+    team = permissions.team_to_act_for(conn, who, wanted.team)
     old, new, *opponents = (
         SubmissionId(key)
         if is_id(key, "sub")

@@ -75,7 +75,7 @@ def request_fork(
 ) -> Scrim:
     """Checks the fork against the game's rules and requests it."""
     assert who.user_id is not None
-    team = permissions.own_team(conn, who, body.team)
+    team = permissions.team_to_act_for(conn, who, body.team)
     check_moves(body.moves, len(match.seats))
     moves = {int(seat): tuple(given) for seat, given in body.moves.items()}
     check_point(app_state, match, body, moves)

@@ -107,8 +107,8 @@ def visible_team(conn: Connection, who: Viewer, key: str) -> Team:
     return found
 
 
-def owned_team(conn: Connection, who: Viewer, key: str) -> Team:
-    """The team with this id or slug, if the viewer may act for it."""
+def require_member_team(conn: Connection, who: Viewer, key: str) -> Team:
+    """The team with this id or slug, for its members only. 403 for others."""
     found = visible_team(conn, who, key)
     if not may_see_private(who, found.id):
         raise ProblemError(
@@ -123,7 +123,7 @@ def may_see_people(conn: Connection, who: Viewer, team: Team) -> bool:
     return permissions.may_see(who, resources.TeamPeopleResource(team.id, played))
 
 
-def team_of_member(conn: Connection, who: Viewer, key: str) -> Team:
+def team_for_members_and_admins(conn: Connection, who: Viewer, key: str) -> Team:
     """The team with this id or slug, for its members and administrators. 403 for others."""
     found = visible_team(conn, who, key)
     if not who.is_admin and found.id not in who.team_ids:
@@ -139,8 +139,8 @@ def team_merge_of_member(conn: Connection, who: Viewer, key: str) -> MergeReques
     return found
 
 
-def own_team(conn: Connection, who: Viewer, key: str | None) -> Team:
-    """The named team, or the viewer's only team."""
+def team_to_act_for(conn: Connection, who: Viewer, key: str | None) -> Team:
+    """The named team, or else the viewer's only team. 403 if the viewer is not a member."""
     mine = users.teams_of(conn, who.user_id) if who.user_id is not None else []
     if key is not None:
         found = visible_team(conn, who, key)

@@ -62,7 +62,7 @@ def find_asker(
     """The season, team and person of a body that names these agents. Raises NotFound and
     ProblemError."""
     season = permissions.visible_season(conn, who, body.season)
-    team = permissions.own_team(conn, who, body.team)
+    team = permissions.team_to_act_for(conn, who, body.team)
     check_agents(conn, who, keys)
     assert who.user_id is not None
     return season, team.id, who.user_id

@@ -99,7 +99,7 @@ def declare(
         body = Declaration.model_validate({"entry": entry})
         chosen = None if body.entry is None else EntryId(body.entry)
         playing = permissions.visible_season(conn, who, season)
-        team = permissions.owned_team(conn, who, found.team_id)
+        team = permissions.require_member_team(conn, who, found.team_id)
         with conn.transaction():
             declared_entry.declare_entry(conn, playing.id, team.id, chosen, who.user_id)
     except (ValidationError, LadderError) as error:

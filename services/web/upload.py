@@ -223,7 +223,7 @@ def chosen_agent(conn: Connection, who: Viewer, values: Mapping[str, str]) -> Ag
     if not values["name"]:
         raise Invalid("name", "name the new agent")
     body = NewAgent.model_validate({"name": values["name"], "team": values["team"] or None})
-    team = permissions.own_team(conn, who, body.team)
+    team = permissions.team_to_act_for(conn, who, body.team)
     known = agents.list_agents(conn, viewer=who, team_id=team.id, limit=1000)
     for agent in known:  # a form that is sent twice makes one agent
         if agent.name == body.name:
