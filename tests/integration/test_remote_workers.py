@@ -176,7 +176,7 @@ def test_an_absent_or_mute_remote_agent_gets_a_strike(
     assert history.get_match(contest.conn, match_id).state is MatchState.VOID
     moods["/here"] = "well"
     outcome, _, strikes = rated()
-    assert (outcome, strikes) == ("accepted", [2, 0]), "ten take one away"
+    assert (outcome, strikes) == ("accepted", [2, 0]), "ten answered matches remove a strike"
 
 
 def test_an_agent_absent_after_the_first_game_of_a_pair_loses(

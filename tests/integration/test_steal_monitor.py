@@ -126,18 +126,32 @@ def test_the_steal_monitor_rests_between_matches() -> None:
         _until_lost(steal_monitor, before)
 
 
-def test_a_killed_steal_monitor_is_replaced_with_the_next_match_and_what_it_had_seen_stays() -> (
-    None
-):
+def _kill(steal_monitor: StealMonitor) -> None:
+    assert steal_monitor._process is not None
+    os.kill(steal_monitor._process.pid, signal.SIGKILL)
+    steal_monitor._process.wait()
+
+
+def test_losses_measured_before_a_steal_monitor_is_killed_stay() -> None:
     core = min(os.sched_getaffinity(0))
     with watching() as steal_monitor:
         steal_monitor.add_match()
         _until_awake(steal_monitor)
         _takes_a_core(core, 0.1)
-        _until_lost(steal_monitor, bytes(len(_losses(steal_monitor))))
-        assert steal_monitor._process is not None
-        os.kill(steal_monitor._process.pid, signal.SIGKILL)
-        steal_monitor._process.wait()
+        none = bytes(len(_losses(steal_monitor)))
+        _until_lost(steal_monitor, none)
+        _kill(steal_monitor)
+        steal_monitor.add_match()
+        _until_awake(steal_monitor)
+        assert most_lost_seconds(none, _losses(steal_monitor)) > 0.09
+
+
+def test_a_killed_steal_monitor_is_replaced_with_the_next_match() -> None:
+    core = min(os.sched_getaffinity(0))
+    with watching() as steal_monitor:
+        steal_monitor.add_match()
+        _until_awake(steal_monitor)
+        _kill(steal_monitor)
         steal_monitor.add_match()
         _until_awake(steal_monitor)
         start = _losses(steal_monitor)
@@ -170,9 +184,7 @@ def test_matches_continue_without_a_steal_monitor(
         raise OSError(errno.EAGAIN, "no more processes")
 
     with watching() as steal_monitor:
-        assert steal_monitor._process is not None
-        os.kill(steal_monitor._process.pid, signal.SIGKILL)
-        steal_monitor._process.wait()
+        _kill(steal_monitor)
         with monkeypatch.context() as crowded:
             crowded.setattr(subprocess, "Popen", full)
             steal_monitor.add_match()

@@ -12,7 +12,7 @@ from ladder.entries import entries
 from ladder.ids import EntryId, SeasonId
 from ladder.leagues import seasons
 from ladder.ratings import live_ratings, solo_seasons
-from services.api_client import ApiError
+from services.api_client import ApiError, Json
 from tests.integration.api.commands import Peck
 from tests.integration.api.commands import peck as peck
 from tests.integration.api.world import GOOD, World, finish
@@ -42,6 +42,13 @@ def alone(world: World) -> str:
     return entry_id
 
 
+def board_row(world: World) -> Json:
+    """The only row of the board."""
+    rows: list[Json] = world.http.get("/v1/seasons/alone/leaderboard").json()["items"]
+    [row] = rows
+    return row
+
+
 def form_token(world: World, page: str) -> str:
     form = world.http.get(page).text
     return form.split('name="form_token" value="', 1)[1].split('"', 1)[0]
@@ -53,9 +60,7 @@ def sign_in(world: World, name: str) -> None:
     assert world.http.post("/sign-in", data=signed).status_code == 303
 
 
-def test_a_single_seat_league_shows_measures_with_intervals(
-    world: World, alone: str, peck: Peck
-) -> None:
+def test_a_single_seat_board_answers_estimates_in_place_of_scores(world: World, alone: str) -> None:
     board = world.http.get("/v1/seasons/alone/leaderboard").json()
     assert [each["name"] for each in board["measures"]] == ["reward"]
     [row] = board["items"]
@@ -71,17 +76,37 @@ def test_a_single_seat_league_shows_measures_with_intervals(
     match = world.http.get("/v1/matches", params={"entry": alone}).json()["items"][0]
     assert match["seats"][0]["mu_after"] is None
 
+
+def test_exported_standings_of_a_single_seat_season_contain_its_estimates(
+    world: World, alone: str
+) -> None:
+    [one] = board_row(world)["estimates"]
     document = json.loads(world.client("host").standings("alone"))
     assert document["items"][0]["estimates"] == [one]
     [line] = csv.DictReader(io.StringIO(world.client("host").standings("alone", form="csv")))
     assert float(line["reward"]) == one["value"]
     assert float(line["reward_low"]) == one["low"]
 
-    for address in ("/leagues/alone", f"/agents/{row['agent_id']}", f"/matches/{match['id']}"):
+
+def test_pages_of_a_single_seat_league_show_intervals_and_no_live_score(
+    world: World, alone: str
+) -> None:
+    agent = board_row(world)["agent_id"]
+    match = world.http.get("/v1/matches", params={"entry": alone}).json()["items"][0]
+    for address in ("/leagues/alone", f"/agents/{agent}", f"/matches/{match['id']}"):
         page = world.http.get(address)
         assert page.status_code == 200
         assert "Live score" not in page.text
     assert "95&nbsp;% interval" in world.http.get("/leagues/alone").text
+    sign_in(world, "member")
+    mine = world.http.get("/me")
+    assert mine.status_code == 200
+    assert "Hermit" in mine.text
+
+
+def test_commands_print_the_measures_of_a_single_seat_league(
+    world: World, alone: str, peck: Peck
+) -> None:
     as_member = {"PECK_TOKEN": world.tokens["member"]}
     assert "reward" in peck("leaderboard", "alone").stdout
     assert "reward: " in peck("insights", alone, **as_member).stdout
@@ -90,17 +115,13 @@ def test_a_single_seat_league_shows_measures_with_intervals(
         [hermit] = [line for line in listed if "Hermit" in line]
         assert "600" not in hermit
     assert "Hermit played" in peck("feed", **as_member).stdout
-    sign_in(world, "member")
-    mine = world.http.get("/me")
-    assert mine.status_code == 200
-    assert "Hermit" in mine.text
 
 
 def test_a_preview_shows_a_single_seat_board_without_the_results(
     world: World, alone: str, peck: Peck
 ) -> None:
     host = world.client("host")
-    [row] = world.http.get("/v1/seasons/alone/leaderboard").json()["items"]
+    row = board_row(world)
     [match, *_] = world.http.get("/v1/matches", params={"entry": alone, "kind": "rated"}).json()[
         "items"
     ]

@@ -14,7 +14,14 @@ def of(name: str, league: str) -> Match:
     return replace(match([1, 2]), id=MatchId(name), league_id=LeagueId(league))
 
 
-def test_another_league_precedes_within_a_group_and_nothing_comes_twice_before_all_came() -> None:
+def test_another_league_precedes_within_a_group() -> None:
+    best = [of("geese", "geese"), of("snake", "snake")]
+    chosen = choose_next(([], best), [], LeagueId("geese"))
+    assert chosen is not None
+    assert chosen.id == "snake"
+
+
+def test_nothing_comes_twice_before_all_came() -> None:
     live = [of("live", "geese")]
     best = [of("geese", "geese"), of("snake", "snake")]
     past: list[str] = []

@@ -63,7 +63,7 @@ def place_of_rank(rank: int | None) -> OfficialPlace:
     return OfficialPlace(600.0, 30.0, rank, 1, 2, (0.0, 0.0, 0.0), 0.0)
 
 
-def test_the_official_standing_chooses_the_entry_of_a_team_and_the_board_says_why() -> None:
+def test_the_board_gives_the_reason_for_the_chosen_entry_of_a_team() -> None:
     team = TeamId("tea_same")
 
     def stands_by(old: BoardEntry, new: BoardEntry) -> tuple[EntryId, StandsBy | None]:
