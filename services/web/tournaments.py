@@ -182,7 +182,9 @@ def _act(
         return lambda: embargo.reveal(conn, found.id, shown.embargo, by, shown.pairing)
     if act == "rejudge":
         wanted = GameRejudgement(pairing=pairing, reason=form.values["cause"])
-        return lambda: rejudgements.rejudge_pairing(conn, found.id, wanted.pairing, by, wanted.reason)
+        return lambda: rejudgements.rejudge_pairing(
+            conn, found.id, wanted.pairing, by, wanted.reason
+        )
     if act == "apply":
         return lambda: rejudgements.apply_rejudgement(conn, found.id, pairing, by)
     if act == "drop":
