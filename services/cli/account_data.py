@@ -46,7 +46,7 @@ def delete_account(
     with connect() as ladder:
         me = ladder.me()["user"]["name"]
         if not as_json:
-            show_fate(ladder.get("/v1/users/me/deletion"))
+            print_deletion_effects(ladder.get("/v1/users/me/deletion"))
         given = name or str(typer.prompt(f"Type your name ({me}) to delete the account"))
         password = Environment.read().password or str(
             typer.prompt("Password (empty without one)", hide_input=True, default="")
@@ -60,16 +60,16 @@ def delete_account(
         stdout.print(f"The account is deleted. Results stay under {made['pseudonym']}.")
 
 
-def show_fate(fate: dict[str, list[str]]) -> None:
+def print_deletion_effects(fate: dict[str, list[str]]) -> None:
     """Prints what the deletion ends, and what stays."""
-    for key, text in (
-        ("ended_teams", "goes, with its agents, bundles and logs: team"),
-        ("ended_leagues", "closes, because nobody else takes part: league"),
-        ("left_teams", "stays with its agents, because it has other members: team"),
-        ("orphan_leagues", "goes on without a host: league"),
+    for key, subject, effect in (
+        ("ended_teams", "Team", "ends, with its agents, bundles and logs."),
+        ("ended_leagues", "League", "closes, because nobody else takes part."),
+        ("left_teams", "Team", "stays with its agents, because it has other members."),
+        ("orphan_leagues", "League", "continues without a host."),
     ):
-        for each in fate[key]:
-            stdout.print(f"{text} {each}")
+        for name in fate[key]:
+            stdout.print(f"{subject} {name} {effect}")
 
 
 def register(app: typer.Typer) -> None:
