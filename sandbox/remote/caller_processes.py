@@ -155,7 +155,7 @@ class CallerSpawner:
                 answer, _ = wire.receive_frame(self._control, deadline=deadline)
             except (wire.WireError, OSError) as error:
                 self._lost()
-                raise HostFault(f"the maker of callers is gone: {error}") from None
+                raise HostFault(f"the process that starts callers has died: {error}") from None
         if "fault" in answer:
             raise HostFault(str(answer["fault"]))
         return answer

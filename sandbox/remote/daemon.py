@@ -96,12 +96,13 @@ class RemoteLender:
         self, begun: Mapping[int, CallerProcess], manifests: Mapping[int, bytes]
     ) -> dict[int, AgentAway]:
         """Which agents are away. Raises HostFault if our own network seems to be down."""
-        words = _read_reports(begun)
-        for number, word in words.items():
+        reports = _read_reports(begun)
+        for number, report in reports.items():
             host = read_manifest(manifests[number])[0].host
-            self._outage_detector.record(host, is_reached=word.is_reached)
-        away = {n: AgentAway(word.away) for n, word in words.items() if word.away is not None}
-        if any(not words[n].is_reached for n in away) and self._outage_detector.is_own_network_down:
+            self._outage_detector.record(host, is_reached=report.is_reached)
+        away = {n: AgentAway(one.away) for n, one in reports.items() if one.away is not None}
+        is_unreached = any(not reports[n].is_reached for n in away)
+        if is_unreached and self._outage_detector.is_own_network_down:
             raise HostFault(
                 "no host of remote agents could be reached in the last minute; this ladder's own "
                 "network may be down"
@@ -114,7 +115,9 @@ class RemoteLender:
         with self._changed:
             left = deadline - time.monotonic()
             if not self._changed.wait_for(lambda: self._left >= seats, max(0.0, left)):
-                raise HostFault(f"all {self._most} seats of remote agents are lent")
+                raise HostFault(
+                    f"all {self._most} seats of remote agents are lent; try again when a match ends"
+                )
             self._left -= seats
         try:
             yield
@@ -138,8 +141,8 @@ class RemoteLender:
                 answers.append({**lent, "by_wall": True, "elsewhere": True, "fds": ["agent"]})
             else:
                 one = refused[number]
-                told = {"op": "refused", "entry": None, "reason": one.reason}
-                answers.append({**told, "away": isinstance(one, AgentAway)})
+                answer = {"op": "refused", "entry": None, "reason": one.reason}
+                answers.append({**answer, "away": isinstance(one, AgentAway)})
         fds = tuple(begun[number].agent.fileno() for number in sorted(begun))
         wire.send_frame(connection, {"op": "lent", "node": self._name, "seats": answers}, fds)
         for caller in begun.values():
@@ -155,7 +158,7 @@ class RemoteLender:
             end, _ = wire.receive_frame(connection, cap=1 << 12)
             seats, closed = end.get("seats"), end.get("closed")
             if end.get("op") != "end" or not isinstance(seats, list):
-                raise wire.WireError("only ends of seats may be asked for now")
+                raise wire.WireError("after lending, only the message 'end' is allowed")
             for number in dict.fromkeys(seats):
                 if type(number) is not int or number not in begun:
                     raise wire.WireError("the ended seat is not open")
@@ -212,7 +215,7 @@ def _read_manifest(bundle: int) -> bytes | BundleRefused:
 def _read_reports(begun: Mapping[int, CallerProcess]) -> dict[int, CallerReport]:
     """Read the callers' reports in parallel."""
     until = time.monotonic() + REPORT_SECONDS
-    words: dict[int, CallerReport] = {}
+    reports: dict[int, CallerReport] = {}
     waiting = {one.report.fileno(): number for number, one in begun.items()}
     poll = select.poll()
     for fd in waiting:
@@ -221,17 +224,17 @@ def _read_reports(begun: Mapping[int, CallerProcess]) -> dict[int, CallerReport]
         for fd, _ in poll.poll(1 + 1000 * left):
             poll.unregister(fd)
             number = waiting.pop(fd)
-            words[number] = _read_report(begun[number].report)
+            reports[number] = _read_report(begun[number].report)
     late = CallerReport(f"GET / had no answer within {HEALTH_SECONDS:g} s; answer sooner", False)
-    return words | dict.fromkeys(waiting.values(), late)
+    return reports | dict.fromkeys(waiting.values(), late)
 
 
 def _read_report(report: socket.socket) -> CallerReport:
     """Read a caller's report. A caller that died has none; its error is read at its end."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
         line, end, _ = report.recv(1 << 16, socket.MSG_PEEK).partition(b"\n")
-        told = json.loads(line)
-        reason, is_reached = told["away"], told["reached"] is True
+        content = json.loads(line)
+        reason, is_reached = content["away"], content["reached"] is True
         report.recv(len(line + end))
         return CallerReport(None if reason is None else str(reason), is_reached)
     return CallerReport(
@@ -280,11 +283,11 @@ def main(arguments: list[str] | None = None) -> int:
     if options.parent is not None:
         process_guard.die_with(options.parent)  # a change of uid would have cleared it
     name = f"remote-{secrets.token_hex(4)}"
-    told: dict[str, Any] = {"node": name, "launcher": REMOTE, "profiles": [REMOTE]}
-    told |= {"image_digests": {REMOTE: REMOTE}, "lacks": [], "gpus": 0}
+    hello: dict[str, Any] = {"node": name, "launcher": REMOTE, "profiles": [REMOTE]}
+    hello |= {"image_digests": {REMOTE: REMOTE}, "lacks": [], "gpus": 0}
     lender = RemoteLender(name, callers, options.most)
     # Not the uid that we changed to: callers have it too.
-    connections = Listener(lender.serve, told, allowed)
+    connections = Listener(lender.serve, hello, allowed)
     process_guard.set_on_stop_signal(stop)
     connections.start_accepting(listener)
     _print_line(f"ready: {name} calls out as uid {os.getuid()}; asked at {options.socket}")
@@ -298,7 +301,8 @@ def main(arguments: list[str] | None = None) -> int:
         OSError
     ):  # if the folder belongs to another uid, the dead socket stays
         options.socket.unlink(missing_ok=True)
-    _print_line("the maker of callers is gone" if is_lost else "stopped; every caller has ended")
+    died, ended = "the process that starts callers has died", "stopped; every caller has ended"
+    _print_line(died if is_lost else ended)
     return int(is_lost)
 
 
