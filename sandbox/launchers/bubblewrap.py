@@ -203,10 +203,10 @@ class BubblewrapLauncher:
     def lacks(self) -> tuple[str, ...]:
         """What this user on this machine lacks, from the list of degraded rows."""
         limits = self._tree is not None
-        told = degraded_defences.missing_protections(
+        lacking = degraded_defences.missing_protections(
             self.name, root=self._root, limits=limits, powers=self._powers
         )
-        return (*told, *gpu.gpu_lacks())
+        return (*lacking, *gpu.gpu_lacks())
 
     def _groups(self, spec: BoxSpec) -> tuple[cgroups.BoxGroup | None, cgroups.MatchGroup | None]:
         """The box's group and the match group. On version 2 the match group is inside the box's

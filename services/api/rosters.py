@@ -226,7 +226,7 @@ def standings_csv(items: Iterable[FinalStandingOut], is_host: bool) -> str:
     columns.remove("estimates")
     items = list(items)
     measures = [each.name for each in items[0].estimates] if items else []
-    told = [f"{name}{end}" for name in measures for end in ("", "_low", "_high")]
+    measure_columns = [f"{name}{end}" for name in measures for end in ("", "_low", "_high")]
     rows = (
         [
             *(getattr(item, column) for column in columns),
@@ -234,7 +234,7 @@ def standings_csv(items: Iterable[FinalStandingOut], is_host: bool) -> str:
         ]
         for item in items
     )
-    return csv_text([*columns, *told], rows)
+    return csv_text([*columns, *measure_columns], rows)
 
 
 @router.get(

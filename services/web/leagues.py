@@ -60,14 +60,14 @@ class LeagueCard:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class PageConfirmation:
     """What the visitor just did, which the page confirms."""
 
     joined: bool = False
     done: Done = ""
 
 
-NOTHING_TOLD = Told()
+NO_CONFIRMATION = PageConfirmation()
 
 
 @router.get("/leagues")
@@ -116,8 +116,9 @@ def show_league(
 ) -> Response:
     """Shows the leaderboard, recent matches and how to join."""
     found = permissions.visible_league(conn, who, league)
+    confirmation = PageConfirmation(joined, done)
     return league_page(
-        request, conn, app_state, who, found, page=page, season=season, told=Told(joined, done)
+        request, conn, app_state, who, found, page=page, season=season, confirmation=confirmation
     )
 
 
@@ -130,8 +131,8 @@ def league_page(
     *,
     page: int = 1,
     season: int | None = None,
-    told: Told = NOTHING_TOLD,
-    unrehearsed: str | None = None,
+    confirmation: PageConfirmation = NO_CONFIRMATION,
+    rehearsal_error: str | None = None,
 ) -> Response:
     """The page of a league, with what was just done, or why a rehearsal was refused."""
     every = seasons.list_seasons(conn, found.id)
@@ -151,9 +152,9 @@ def league_page(
     return render(
         request,
         "league.html",
-        status=422 if unrehearsed else 200,
+        status=422 if rehearsal_error else 200,
         league=found,
-        unrehearsed=unrehearsed,
+        rehearsal_error=rehearsal_error,
         sharing=league_sharing(request, found),
         season=chosen,
         has_reached_end=chosen is not None
@@ -169,8 +170,8 @@ def league_page(
         recent_address=f"/leagues/{found.slug}/recent?page={page}{query}",
         base_url=str(request.base_url).rstrip("/"),
         remote=terms.REMOTE,
-        joined=told.joined,
-        done=told.done,
+        joined=confirmation.joined,
+        done=confirmation.done,
         unagreed=staff.staff_not_agreed_to(conn, found.id, who.user_id)
         if who.user_id and found.id in who.roles
         else [],
@@ -273,6 +274,6 @@ def board_etag(
 
     Differs by visitor, because own rows are marked.
     """
-    told = f"{','.join(sorted(who.team_ids))}{newcomers or ''}"
-    reader = hashlib.sha256(told.encode()).hexdigest()[:8]
+    reader_key = f"{','.join(sorted(who.team_ids))}{newcomers or ''}"
+    reader = hashlib.sha256(reader_key.encode()).hexdigest()[:8]
     return f'W/"{season_id}.{revision}.{page}.{reader}"'

@@ -34,5 +34,5 @@ def rehearse(
     try:
         made = rehearsals.request_rehearsal(conn, found.id, who.user_id)
     except (Conflict, LimitReached) as error:
-        return league_page(request, conn, app_state, who, found, unrehearsed=str(error))
+        return league_page(request, conn, app_state, who, found, rehearsal_error=str(error))
     return redirect(f"/matches/{made.match_id}")
