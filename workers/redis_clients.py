@@ -10,8 +10,11 @@ from redis.retry import Retry
 
 
 @cache
-def client_without_retries(url: str, seconds: float) -> Redis:
-    """The client of this process that gives up a call after this time and never repeats one."""
+def client_without_retries(url: str, timeout_seconds: float) -> Redis:
+    """The client of this process that never repeats a call."""
     return Redis.from_url(
-        url, socket_timeout=seconds, socket_connect_timeout=seconds, retry=Retry(NoBackoff(), 0)
+        url,
+        socket_timeout=timeout_seconds,
+        socket_connect_timeout=timeout_seconds,
+        retry=Retry(NoBackoff(), 0),
     )

@@ -29,7 +29,7 @@ class DelayMonitor:
     def lag_seconds(self, since: float) -> float:
         """The worst delay after ``since`` (monotonic clock), an overdue step included.
 
-        It forgets what happened more than some thousand late steps ago.
+        It keeps the last 4096 late steps.
         """
         overdue = monotonic() - self._due_at
         lags = [lag for at, lag in tuple(self._late) if at >= since]

@@ -74,19 +74,24 @@ def print_groups(found: Json) -> None:
             f" by the spread of the other scores {group['expected']:.0f} would be usual"
         )
         table(
-            ["team", "agent", "score", "+-", "games", "team id"],
+            ["team", "agent", "score", "95 % interval", "games", "team id"],
             [
                 (
                     row["team_name"],
                     row["agent_name"],
                     f"{row['score']:.0f}",
-                    f"{1.96 * row['sigma']:.0f}",
+                    _score_interval(row),
                     row["games"],
                     row["team_id"],
                 )
                 for row in group["members"]
             ],
         )
+
+
+def _score_interval(row: Json) -> str:
+    margin = 1.96 * row["sigma"]
+    return f"{row['score'] - margin:.0f} to {row['score'] + margin:.0f}"
 
 
 def print_throwers(found: Json) -> None:

@@ -32,8 +32,8 @@ MOST_BYTES: Final = 64 << 20
 
 
 def unpack_stored(blobs: Blobs, digest: str) -> bytes:
-    """The bytes in this blob. Raises ProblemError if the machine that played stored no gzip, or a
-    bomb."""
+    """The bytes in this blob. Raises ProblemError if the machine that played stored what is not
+    gzip, or is larger than 64 MiB unpacked."""
     try:
         return unpack(b"".join(blobs.open(digest)), MOST_BYTES)
     except ValueError as error:
