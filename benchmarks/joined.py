@@ -36,7 +36,7 @@ from services import embedded_servers
 from services.api_client import Client
 from services.app import create_app
 from services.cli.machine_join import request_credentials
-from services.joined_machine import Credentials, find_ways
+from services.joined_machine import Credentials, site_connections
 from tests import servers, tls_front
 from tests.certificates import Authority, serving
 from tests.integration import real_node
@@ -184,10 +184,10 @@ def enter_agents(contest: Contest, blobs: Blobs, worker: Player) -> list[EntryId
 def joined_environment(
     folder: Path, name: str, credentials: Credentials, before: Callable[[int], int]
 ) -> dict[str, str]:
-    """The settings of a joined worker, whose three ways go through the proxy."""
+    """The settings of a joined worker, whose three connections go through the proxy."""
     own = folder / f"{name}-own"
     own.mkdir()
-    ways = find_ways(own, credentials)
+    connections = site_connections(own, credentials)
 
     def far(url: str) -> str:
         parts = urlsplit(url)
@@ -196,11 +196,11 @@ def joined_environment(
         return urlunsplit(parts._replace(netloc=f"{login}{HOST}:{before(parts.port)}"))
 
     return {
-        "PECK_WORKER_DATABASE_URL": far(ways.database_url),
-        "PECK_REDIS_URL": far(ways.redis_url),
-        "PECK_BLOBS_URL": far(ways.site),
+        "PECK_WORKER_DATABASE_URL": far(connections.database_url),
+        "PECK_REDIS_URL": far(connections.redis_url),
+        "PECK_BLOBS_URL": far(connections.site),
         "PECK_MACHINE_SECRET": credentials.secret,
-        "PECK_MACHINE_CERTIFICATES": str(ways.authorities or ""),
+        "PECK_MACHINE_CERTIFICATES": str(connections.authorities or ""),
     }
 
 

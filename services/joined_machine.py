@@ -94,8 +94,8 @@ def write_credentials(folder: Path, credentials: Credentials) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Ways:
-    """How a machine reaches the three parts of its site, with the authorities it checks against."""
+class SiteConnections:
+    """Addresses of the three parts of a site, and the authorities that the machine trusts."""
 
     site: str
     database_url: str
@@ -104,8 +104,8 @@ class Ways:
     """File with the site's own certificates; None: the public authorities suffice."""
 
 
-def find_ways(folder: Path, credentials: Credentials) -> Ways:
-    """The ways of a machine. Writes the file of its authorities into the folder."""
+def site_connections(folder: Path, credentials: Credentials) -> SiteConnections:
+    """The connections of a machine to its site. Writes its authorities into the folder."""
     file = None
     if credentials.certificates:
         file = folder / AUTHORITIES
@@ -114,23 +114,26 @@ def find_ways(folder: Path, credentials: Credentials) -> Ways:
     database_url, redis_url = certificates.with_authorities(
         credentials.database_url, credentials.redis_url, file
     )
-    return Ways(credentials.address, database_url, redis_url, file)
+    return SiteConnections(credentials.address, database_url, redis_url, file)
 
 
-def check_ways(ways: Ways, trusted: str) -> None:
-    """Tries each way once. Raises StartError, which names the part and the reason."""
-    context = certificates.client_context(ways.site, trusted)
+def check_connections(connections: SiteConnections, trusted: str) -> None:
+    """Connects once to the site, to Postgres and to Redis.
+
+    Raises StartError, which names the part and the reason.
+    """
+    context = certificates.client_context(connections.site, trusted)
     try:
-        httpx.get(f"{ways.site}/health/live", verify=context, timeout=LOOK_SECONDS)
+        httpx.get(f"{connections.site}/health/live", verify=context, timeout=LOOK_SECONDS)
     except httpx.HTTPError as error:
-        raise StartError(f"the site at {ways.site} cannot be reached: {error}") from None
+        raise StartError(f"the site at {connections.site} cannot be reached: {error}") from None
     try:
-        db.connect(ways.database_url).close()
+        db.connect(connections.database_url).close()
     except psycopg.Error as error:
         raise StartError(f"Postgres of the site cannot be reached: {error}") from None
     try:
         with contextlib.closing(
-            Redis.from_url(ways.redis_url, socket_connect_timeout=LOOK_SECONDS)
+            Redis.from_url(connections.redis_url, socket_connect_timeout=LOOK_SECONDS)
         ) as redis:
             redis.ping()
     except (RedisError, OSError) as error:
@@ -162,8 +165,8 @@ class JoinedMachine(ProcessSupervisor):
             raise StartError(f"{external.VARIABLE}: {error}") from None
         self.state = machine_folder(self.options.state)
         self.take_lock()
-        ways = find_ways(self.state, self.credentials)
-        check_ways(ways, self.credentials.certificates)
+        connections = site_connections(self.state, self.credentials)
+        check_connections(connections, self.credentials.certificates)
         self.run_dir.mkdir(mode=0o711, exist_ok=True)
         if self.node is None:
             ensure_launcher(self.options.launcher, self.options.install, self.say)
@@ -173,10 +176,10 @@ class JoinedMachine(ProcessSupervisor):
             node = find_node(self.node)
         queues = [name for name in self.credentials.queues if name != "play.gpu" or node.gpus]
         self.settings = Settings(
-            worker_database_url=ways.database_url,
-            redis_url=ways.redis_url,
-            blobs_url=ways.site,
-            machine_certificates=str(ways.authorities or ""),
+            worker_database_url=connections.database_url,
+            redis_url=connections.redis_url,
+            blobs_url=connections.site,
+            machine_certificates=str(connections.authorities or ""),
             machine_secret=self.credentials.secret,
             run_dir=self.run_dir,
             node_socket=self.node or self.node_socket,
@@ -213,8 +216,10 @@ class JoinedMachine(ProcessSupervisor):
     def _hand_back(self, held: list[HeldLease]) -> None:
         if not held:
             return
+        stops = AttemptFault("worker", "the machine stops")
         with db.connect(self.settings.worker_database_url, autocommit=True) as conn:
-            for one in held:
-                stops = AttemptFault("worker", "the machine stops")
+            handed_back = sum(
                 lease.fail_attempt(conn, one.match_id, one.attempt, one.worker, stops)
-        self.say(f"handed {len(held)} running matches back")
+                for one in held
+            )
+        self.say(f"handed {handed_back} running matches back")

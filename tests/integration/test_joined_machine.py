@@ -27,7 +27,7 @@ from services.cli.machine_join import find_credentials, request_credentials
 from services.cli.saved_login import MissingInput
 from services.host_checks import StartError
 from services.http.machines import delete_redis_user
-from services.joined_machine import Credentials, JoinedMachine, check_ways, find_ways
+from services.joined_machine import Credentials, JoinedMachine, check_connections, site_connections
 from services.process_supervisor import UpOptions
 from tests import tls_front
 from tests.certificates import Authority, serving
@@ -39,6 +39,7 @@ from tests.integration.worker_stage import contest as contest
 from tests.refused_commands import refused_commands
 from tests.waiting import wait_until
 from workers import broker
+from workers.lease_renewal import HeldLease, hold_lease
 
 pytestmark = pytest.mark.bubblewrap
 TOLD: list[str] = []
@@ -148,7 +149,8 @@ def test_a_joined_machine_plays_a_match_and_hands_the_next_one_back(
             wake(slow)
             wait_until(lambda: history.get_match(conn, slow).state == "running", "claimed")
         finally:
-            machine.stop()
+            with hold_lease(machine.run_dir, HeldLease(match, 1, 30.0, worker="ended")):
+                machine.stop()  # the lease of the finished match cannot be handed back
         assert history.get_match(conn, slow).state == "queued", log.read_text()
         assert TOLD[-1] == "handed 1 running matches back"
         assert refused_commands(redis) == []
@@ -180,18 +182,18 @@ def test_a_machine_joins_no_site_with_another_certificate(site: Site, conn: Conn
     assert len(invitations.list_invitations(conn)) == 1
 
 
-def test_a_machine_uses_no_way_with_an_unchecked_certificate(
+def test_a_machine_uses_no_connection_with_an_unchecked_certificate(
     credentials: Credentials, tmp_path: Path
 ) -> None:
-    ways = find_ways(tmp_path, credentials)
-    check_ways(ways, credentials.certificates)
-    stranger = find_ways(tmp_path, replace(credentials, certificates=""))
+    connections = site_connections(tmp_path, credentials)
+    check_connections(connections, credentials.certificates)
+    stranger = site_connections(tmp_path, replace(credentials, certificates=""))
     assert quote(certificates.public_authorities(), safe="") in stranger.database_url
     with pytest.raises(StartError, match=r"the site at .* certificate verify failed"):
-        check_ways(stranger, "")
-    for part, way in (
-        ("Postgres", replace(ways, database_url=stranger.database_url)),
-        ("Redis", replace(ways, redis_url=stranger.redis_url)),
+        check_connections(stranger, "")
+    for part, changed in (
+        ("Postgres", replace(connections, database_url=stranger.database_url)),
+        ("Redis", replace(connections, redis_url=stranger.redis_url)),
     ):
         with pytest.raises(StartError, match=rf"(?s){part} .* certificate verify failed"):
-            check_ways(way, credentials.certificates)
+            check_connections(changed, credentials.certificates)
