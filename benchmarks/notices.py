@@ -37,8 +37,9 @@ from ladder.notices.kinds import Form, NoticeKind
 from ladder.people import users
 from services import embedded_servers
 from services.scheduler import leader
-from services.scheduler.jobs import WakeMessages, expire_deliveries
+from services.scheduler.jobs import expire_deliveries
 from services.scheduler.leader import Job
+from services.scheduler.wake_messages import WakeMessages
 from tests import servers
 from tests.receivers import ENVIRONMENT, Receiver, receiving
 from workers import broker

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -95,14 +95,6 @@ def rate_result(
         [result.faults[seat] for seat in best.values()],
     )
     return dict(zip(best, after, strict=True))
-
-
-def rate_all(parameters: RatingParameters, results: Iterable[RatedResult]) -> dict[EntryId, Rating]:
-    """Returns ratings after all these results in order: the ratings of a log prefix."""
-    ratings: dict[EntryId, Rating] = {}
-    for result in results:
-        ratings.update(rate_result(parameters, ratings, result))
-    return ratings
 
 
 def _trueskill_update(

@@ -5,29 +5,21 @@ Every job may run at any time, twice, or late. The data stays correct in each ca
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from random import SystemRandom
-
-from redis import Redis
-from redis.exceptions import RedisError
 
 from ladder.database import db, idempotency, migrate
 from ladder.database.blobs import Blobs
 from ladder.entries import blocked_accounts, entries, remote_agents
-from ladder.ids import SeasonId
 from ladder.leagues import join_requests, season_notices
 from ladder.leagues import seasons as leagues_seasons
-from ladder.machines import lease_blobs, machines, reports, samples, sessions
-from ladder.matches import lease, matches, wake_up_messages, workers
+from ladder.machines import lease_blobs, samples, sessions
+from ladder.matches import lease, matches, workers
 from ladder.moderation import rejudgements
 from ladder.notices import deliveries
 from ladder.people import one_time_links, sign_in_steps
 from ladder.privacy import erasing
-from ladder.ratings import fitting, live_ratings, standing_versions
-from ladder.reports import alarm_notices, pictures, season_health
+from ladder.ratings import standing_versions
 from ladder.scheduling.pairing_round import make_rated_matches
 from ladder.scheduling.season_cache import SeasonCache
 from ladder.scrims import requests as scrim_requests
@@ -35,33 +27,13 @@ from ladder.scrims.comparison import progress
 from ladder.standings import medal_notices
 from ladder.telemetry import log_event
 from ladder.tournaments import advance, shows
+from services.scheduler.alarm_log import AlarmLog
 from services.scheduler.leader import Job
-from workers import redis_users
-from workers.broker import WakeError
-
-Wake = Callable[[str, str, str], None]
-
-
-WAKE_PAUSE_SECONDS = 1.0
-
-
-RATE_AGAIN_SECONDS = 2.0
-
-
-REPORTS = "reports"
-"""Stands for all results that wait for a check, in messages to the rater."""
-
-
-DRAW_AGAIN_SECONDS = 1.0
-
-
-JUDGE_AGAIN_SECONDS = 60.0
-
+from services.scheduler.redis_users import RedisUsers
+from services.scheduler.wake_messages import Wake, WakeMessages
 
 MONTHS_AHEAD = 2
-
-
-REDIS_SECONDS = 2.0
+"""For how many months after the current one the partitions exist."""
 
 
 def all_jobs(wake: Wake, blobs: Blobs, redis_url: str = "") -> list[Job]:
@@ -161,92 +133,6 @@ def advance_tournaments(conn: db.Connection, fields: SeasonCache) -> dict[str, i
     return advance.advance_tournaments(conn, fields.turns.next_turn)
 
 
-class WakeMessages:
-    """Sends wake-up messages for due matches, and for seasons with results to rate."""
-
-    def __init__(self, wake: Wake) -> None:
-        self._wake = wake
-        self._quiet_until = 0.0
-        self._drawn_at = self._judged_at = -math.inf
-        self._rated_at: dict[str, float] = {}
-
-    def send_play_messages(self, conn: db.Connection) -> dict[str, int]:
-        """Sends a message for each match that is due for one."""
-        if time.monotonic() < self._quiet_until:
-            return {}
-        with conn.transaction():
-            due = wake_up_messages.mark_due_matches_woken(conn)
-        for position, (queue, match_id) in enumerate(due):
-            try:
-                self._wake(queue, "play", match_id)
-            except WakeError as error:
-                self._pause_sending(error)
-                not_woken = [match for _, match in due[position:]]
-                with conn.transaction():
-                    wake_up_messages.mark_matches_due_again(conn, not_woken)
-                return {"woken": position, "wake_ups_failed": len(not_woken)}
-        return {"woken": len(due)}
-
-    def send_rate_messages(self, conn: db.Connection) -> dict[str, int]:
-        """Sends the rater a message if results wait, or a check or a fit is due. Repeats it only
-        after the rater had time to answer."""
-        now = time.monotonic()
-        if now < self._quiet_until:
-            return {}
-        woken = 0
-        due: set[str] = {*live_ratings.seasons_to_rate(conn), *fitting.seasons_to_fit(conn)}
-        if reports.are_waiting(conn) or samples.waiting_samples(conn):
-            due.add(REPORTS)
-        for season in sorted(due):
-            woken_at = self._rated_at.get(season, -math.inf)
-            if now - woken_at < RATE_AGAIN_SECONDS:
-                continue
-            try:
-                self._wake("rate", "rate", season)
-            except WakeError as error:
-                self._pause_sending(error)
-                return {"raters_woken": woken, "wake_ups_failed": 1}
-            self._rated_at[season] = now
-            woken += 1
-        return {"raters_woken": woken}
-
-    def send_notice_messages(self, conn: db.Connection) -> dict[str, int]:
-        """Sends a message for each channel that is due. A lost one is sent again soon."""
-        if time.monotonic() < self._quiet_until:
-            return {}
-        with conn.transaction():
-            due = deliveries.channels_to_wake(conn)
-        for position, channel in enumerate(due):
-            try:
-                self._wake("notices", "notify", channel)
-            except WakeError as error:
-                self._pause_sending(error)
-                return {"notifiers_woken": position, "wake_ups_failed": len(due) - position}
-        return {"notifiers_woken": len(due)}
-
-    def send_draw_messages(self, conn: db.Connection) -> dict[str, int]:
-        """Sends a message if pictures are wanted, and each minute one to look for games worth
-        watching. Repeats it only after the worker had time to answer."""
-        now = time.monotonic()
-        if now < max(self._quiet_until, self._drawn_at + DRAW_AGAIN_SECONDS):
-            return {}
-        judges = now >= self._judged_at + JUDGE_AGAIN_SECONDS
-        if not judges and not pictures.are_wanted(conn):
-            return {}
-        try:
-            self._wake("draw", "draw", "judge" if judges else "pictures")
-        except WakeError as error:
-            self._pause_sending(error)
-            return {"wake_ups_failed": 1}
-        self._drawn_at = now
-        self._judged_at = now if judges else self._judged_at
-        return {"drawers_woken": 1}
-
-    def _pause_sending(self, error: WakeError) -> None:
-        log_event("wake_ups_failed", level="warning", error=str(error))
-        self._quiet_until = time.monotonic() + WAKE_PAUSE_SECONDS
-
-
 def close_due_seasons(conn: db.Connection) -> dict[str, int]:
     """Tells of seasons that opened. Locks or finishes seasons at their dates. A season may also end
     once all its medals are sealed."""
@@ -333,66 +219,7 @@ def end_machine_sessions(conn: db.Connection) -> dict[str, int]:
     return {"machine_sessions_ended": len(ended)}
 
 
-class RedisUsers:
-    """Keeps the users of Redis equal to the machines that joined: Redis may lose its users."""
-
-    def __init__(self, redis_url: str) -> None:
-        self._client = Redis.from_url(
-            redis_url, socket_timeout=REDIS_SECONDS, socket_connect_timeout=REDIS_SECONDS
-        )
-        self._trouble = ""
-
-    def renew(self, conn: db.Connection) -> dict[str, int]:
-        """Makes lost users again and deletes those of revoked machines. Logs each new failure."""
-
-        def read_wanted() -> dict[str, tuple[str, bool]]:
-            with conn.transaction():
-                return machines.redis_logins(conn)
-
-        try:
-            changed = redis_users.renew_users(self._client, read_wanted)
-        except (RedisError, OSError) as error:
-            trouble = f"{type(error).__name__}: {error}"
-            if trouble != self._trouble:
-                log_event("redis_users_failed", level="warning", error=trouble)
-            self._trouble = trouble
-            return {}
-        self._trouble = ""
-        return changed
-
-
 def create_partitions(conn: db.Connection) -> dict[str, int]:
     """Creates the partitions of the coming months."""
     with conn.transaction():
         return {"partitions_made": len(migrate.ensure_partitions(conn, MONTHS_AHEAD))}
-
-
-class AlarmLog:
-    """Logs each alarm of a season once and tells its hosts: no match finished in time, or a host
-    is too slow."""
-
-    def __init__(self) -> None:
-        self._told: dict[SeasonId, str] = {}
-
-    def log_alarm_changes(self, conn: db.Connection) -> dict[str, int]:
-        """Counts the present alarms. Logs each new, changed or ended alarm."""
-        alarms = {alarm.season_id: alarm for alarm in season_health.season_alarms(conn)}
-        for season, alarm in alarms.items():
-            if self._told.get(season) != alarm.reason:
-                slow = alarm.cause is season_health.AlarmCause.SLOW_HOST
-                log_event(
-                    "host_too_slow" if slow else "season_silent",
-                    level="warning",
-                    season=season,
-                    league=alarm.league,
-                    reason=alarm.reason,
-                    silent_seconds=round(alarm.silent_seconds),
-                    expected_seconds=alarm.expected_seconds,
-                )
-                self._told[season] = alarm.reason
-                with conn.transaction():
-                    alarm_notices.record_alarm(conn, alarm)
-        for season in set(self._told) - set(alarms):
-            log_event("season_alarm_cleared", season=season)
-            del self._told[season]
-        return {}

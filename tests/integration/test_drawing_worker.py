@@ -13,7 +13,7 @@ from redis import Redis
 from ladder.database import db
 from ladder.ids import MatchId
 from ladder.reports import pictures
-from services.scheduler.jobs import WakeMessages
+from services.scheduler.wake_messages import WakeMessages
 from workers.broker import make_celery_app
 
 CHECKOUT = Path(__file__).resolve().parents[2]

@@ -31,7 +31,7 @@ from ladder.notices.kinds import Form, NoticeKind
 from ladder.notices.webhook_address import check_address, rules_of
 from ladder.people import users
 from ladder.settings import Settings
-from services.scheduler import jobs
+from services.scheduler.wake_messages import WakeMessages
 from tests.mailbox import Mailbox, smtp_server
 from tests.receivers import ENVIRONMENT, RULES, Receiver, receiving
 from tests.waiting import wait_until
@@ -314,7 +314,7 @@ def test_a_killed_notifier_loses_nothing_and_repeats_with_the_same_id(
         "PECK_NOTIFIER_DATABASE_URL": notifier_database_url,
         "PECK_REDIS_URL": redis_url,
     }
-    wakes = jobs.WakeMessages(broker.send_wake_up)
+    wakes = WakeMessages(broker.send_wake_up)
     monkeypatch.setattr(broker, "app", broker.make_celery_app(redis_url))
 
     def start() -> subprocess.Popen[bytes]:

@@ -20,7 +20,7 @@ from ladder.ids import MatchId
 from ladder.machines import lease_blobs, machines, reports
 from ladder.matches import history, lease
 from ladder.matches.records import AttemptFault, EpisodeResult, FinishResult, MatchOrder
-from services.scheduler import jobs
+from services.scheduler.wake_messages import WakeMessages
 from tests.integration.ladder.contest import Contest, digest, raise_contest
 from tests.integration.ladder.test_hostile_machines import own as own
 from tests.integration.ladder.test_machine_trust import agreed
@@ -96,7 +96,7 @@ def test_a_result_counts_after_its_check(
     played = simulated_machine.play(order, POLICIES)
     report(own, conn, blobs, order, played)
     assert state(conn, order.match_id) == "running"
-    assert jobs.WakeMessages(lambda *_: None).send_rate_messages(conn) == {"raters_woken": 1}
+    assert WakeMessages(lambda *_: None).send_rate_messages(conn) == {"raters_woken": 1}
     # The machine can no longer give it back, keep it or report another result.
     assert not lease.fail_attempt(
         own, order.match_id, order.attempt, "pond-1", AttemptFault("host", "x")

@@ -14,6 +14,7 @@ from ladder.people.one_time_links import LinkPurpose
 from ladder.people.sign_in_steps import StepPurpose
 from ladder.ratings import fitting, live_ratings
 from services.scheduler import jobs
+from services.scheduler.wake_messages import WakeMessages
 from tests.integration.ladder.contest import Contest, hello
 from tests.integration.six_entries import conn as conn
 from tests.integration.six_entries import contest as contest
@@ -87,7 +88,7 @@ def test_wake_up_messages_are_limited_by_the_slots(
         contest.rated(*contest.entries[:4])
     silence_workers(conn)
     workers.register_worker(conn, hello("w2", slots=3))
-    wakes = jobs.WakeMessages(sender)
+    wakes = WakeMessages(sender)
     assert wakes.send_play_messages(conn) == {"woken": 3 * wake_up_messages.WAKES_PER_SLOT}
     assert wakes.send_play_messages(conn) == {"woken": 0}
     assert {(queue, kind) for queue, kind, _ in sender.woken} == {("play.cpu", "play")}
@@ -100,7 +101,7 @@ def test_failed_wake_up_messages_are_repeated_after_a_pause(
     contest.rated(*contest.entries[:4])
     contest.rated(*contest.entries[:4])
     sender.away = True
-    wakes = jobs.WakeMessages(sender)
+    wakes = WakeMessages(sender)
     assert wakes.send_play_messages(conn) == {"woken": 0, "wake_ups_failed": 2}
     assert one(conn, "select count(*) from matches where woken_at is not null") == 0
     sender.away = False
@@ -139,7 +140,7 @@ def test_overdue_matches_and_validations_expire(contest: Contest) -> None:
 def test_the_rater_is_woken_once_for_waiting_results(contest: Contest) -> None:
     conn, sender = contest.conn, Sender()
     contest.play(contest.rated(*contest.entries[:4]), [1, 2, 3, 4])
-    wakes = jobs.WakeMessages(sender)
+    wakes = WakeMessages(sender)
     assert wakes.send_rate_messages(conn) == {"raters_woken": 1}
     assert wakes.send_rate_messages(conn) == {"raters_woken": 0}
     assert sender.woken == [("rate", "rate", contest.season.id)]

@@ -13,7 +13,7 @@ from ladder.leagues import leagues, seasons
 from ladder.matches import lease
 from ladder.matches.records import AttemptFault
 from ladder.reports import season_health
-from services.scheduler import jobs
+from services.scheduler.alarm_log import AlarmLog
 from tests.integration.ladder.contest import Contest, raise_contest
 from tests.integration.six_entries import contest as contest
 from tests.integration.six_entries import silence_workers
@@ -164,14 +164,14 @@ def test_a_host_too_slow_for_a_season_raises_an_alarm(
     (alarm,) = season_health.season_alarms(conn)
     assert alarm.cause == "slow_host"
     assert "too slow for this season: w1 (1 attempts)" in alarm.reason
-    looking = jobs.AlarmLog()
+    looking = AlarmLog()
     looking.log_alarm_changes(conn)
     looking.log_alarm_changes(conn)
     assert capsys.readouterr().err.count("host_too_slow") == 1
 
 
 def test_an_alarm_is_logged_once(contest: Contest, capsys: pytest.CaptureFixture[str]) -> None:
-    conn, looking = contest.conn, jobs.AlarmLog()
+    conn, looking = contest.conn, AlarmLog()
     conn.execute("update seasons set opens_at = now() - interval '1 hour'")
     looking.log_alarm_changes(conn)
     looking.log_alarm_changes(conn)

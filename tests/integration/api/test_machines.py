@@ -20,7 +20,7 @@ from ladder.matches import history, lease
 from ladder.matches.records import AttemptFault
 from services.api_client import ApiError, Client
 from services.http.machines import require_redis_password
-from services.scheduler import jobs
+from services.scheduler.redis_users import RedisUsers
 from tests import typed
 from tests.integration.api.machine_site import CONTENT, Machine, Site
 from tests.integration.api.machine_site import contest as contest
@@ -104,7 +104,7 @@ def test_a_revoked_machine_loses_everything_at_once(
 
 
 def test_a_user_that_redis_lost_is_made_again(site: Site, machine: Machine, redis_url: str) -> None:
-    users_of_redis = jobs.RedisUsers(redis_url)
+    users_of_redis = RedisUsers(redis_url)
     assert users_of_redis.renew(site.conn)["redis_users_made"] == 0
     (row,) = site.conn.execute("select login from machines")
     redis_users.delete_user(site.redis, row[0])
@@ -112,7 +112,7 @@ def test_a_user_that_redis_lost_is_made_again(site: Site, machine: Machine, redi
         machine.redis.ping()
     assert users_of_redis.renew(site.conn)["redis_users_made"] == 1
     assert machine.redis.ping()
-    assert jobs.RedisUsers("redis://127.0.0.1:1").renew(site.conn) == {}
+    assert RedisUsers("redis://127.0.0.1:1").renew(site.conn) == {}
 
 
 def test_a_code_is_refused_after_its_use_and_in_bad_form(site: Site) -> None:
