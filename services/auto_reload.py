@@ -14,8 +14,8 @@ from typing import Final
 from services import developer_server
 from services.child_processes import Child
 from services.developer_server import OWN_PACKAGES
-from services.host_checks import site_answers
 from services.local_instance import LocalInstance
+from services.ports import site_answers
 from services.process_supervisor import CHECKOUT
 from services.supervised_process import SupervisedProcess
 

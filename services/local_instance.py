@@ -23,7 +23,8 @@ from sandbox.errors import HostFault
 from sandbox.match.loans import NodeHello, node_hello
 from services import demo, embedded_servers, setup
 from services.environment_variables import Environment
-from services.host_checks import HOST, StartError, ensure_launcher, listen_on_port, site_answers
+from services.host_checks import StartError, ensure_launcher
+from services.ports import HOST, listen_on_port, site_answers
 from services.private_files import read_or_create_secret, write_private
 from services.process_supervisor import CHECKOUT, ProcessSupervisor
 from services.supervised_process import EGRESS_SETTINGS, SMTP_SETTINGS, SupervisedProcess

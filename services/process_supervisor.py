@@ -20,7 +20,8 @@ from sandbox.match.loans import NodeHello, node_hello
 from sandbox.settings import Settings as NodeSettings
 from services import embedded_servers
 from services.child_processes import SERVICE_NICE, Child, Follower, log_tail, spawn
-from services.host_checks import StartError, rotate_log
+from services.host_checks import StartError
+from services.log_files import rotate_log
 from services.supervised_process import SETTINGS_OF_PROCESS, SupervisedProcess
 
 T = TypeVar("T")
