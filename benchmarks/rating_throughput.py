@@ -27,9 +27,10 @@ from ladder import ids
 from ladder.database import db
 from ladder.database.db import Connection
 from ladder.ids import EntryId, MatchId, SeasonId
-from ladder.ratings import fitting, live_ratings, rating_updates, standing_versions
+from ladder.ratings import fitting, live_ratings, standing_versions
 from ladder.ratings.official.season_fit import GROWTH
 from ladder.ratings.rating_updates import RatedResult, RatingParameters
+from tests.rated_log import rate_all
 
 FOLD = 200
 START = 0.5
@@ -121,7 +122,7 @@ def measure_growing_fits(
 
 def is_replayed(conn: Connection, season_id: SeasonId, results: Sequence[RatedResult]) -> bool:
     """Whether the log alone gives the same bits for the ratings and the last official version."""
-    anew = rating_updates.rate_all(RatingParameters(), results[:LIVE])
+    anew = rate_all(RatingParameters(), results[:LIVE])
     rows = conn.execute("select id, mu, sigma from entries where games > 0")
     same = all((anew[entry].mu, anew[entry].sigma) == (mu, sigma) for entry, mu, sigma in rows)
     version = standing_versions.list_versions(conn, season_id, limit=1)[0]

@@ -89,11 +89,6 @@ class CpuMeter:
         """Whether waiting for a core can be told from sleeping, so that it can be forgiven."""
         return self._cpu >= 0 and self._pressure >= 0 and not self.by_wall
 
-    @property
-    def can_freeze(self) -> bool:
-        """Whether the seat can be stopped between its moves."""
-        return self._freeze >= 0
-
     def cpu_seconds(self) -> float:
         """The CPU time of all processes of the group.
 

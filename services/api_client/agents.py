@@ -110,9 +110,6 @@ class Agents(Connection):
     def insights(self, key: str, *, within: float | None = None) -> Json:
         return self.get(f"/v1/entries/{key}/insights", within=within)
 
-    def entry_log(self, key: str) -> Json:
-        return self.get(f"/v1/entries/{key}/log")
-
     def profiles(self) -> list[Json]:
         found: list[Json] = self.get("/v1/profiles")["items"]
         return found

@@ -73,12 +73,12 @@ def test_uploaded_agents_reach_leaderboard_replay_and_scrim(stack: Stack) -> Non
     broken = validated(bob, bob.upload(agents["greedy bob"]["id"], CRASHES, season="geese"))
     assert broken["state"] == "rejected"
     assert "ZeroDivisionError" in broken["reason"]
-    log = bob.entry_log(broken["id"])
+    log = bob.get(f"/v1/entries/{broken['id']}/log")
     assert "about to fail" in log["moves"][0]["stdout"]
     assert "1 // 0" in log["traceback"]
     for other in (ada, stranger):
         with pytest.raises(ApiError) as refused:
-            other.entry_log(broken["id"])
+            other.get(f"/v1/entries/{broken['id']}/log")
         assert refused.value.status in (401, 403, 404)
 
     # The ladder fills without further requests.

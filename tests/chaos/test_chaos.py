@@ -21,10 +21,10 @@ from ladder.entries.records import EntryState
 from ladder.ids import LeagueId, MatchId
 from ladder.leagues import leagues
 from ladder.people import users
-from ladder.ratings import rating_updates
 from ladder.ratings.rating_updates import RatedResult, RatingParameters
 from tests.chaos.fleet import Fleet
 from tests.chaos.quick_leagues import QUICK, make_quick_league
+from tests.rated_log import rate_all
 from tests.sizes import sized
 from tests.waiting import wait_until
 from workers.lease_renewal import HeldLease, held_leases
@@ -240,7 +240,7 @@ def recomputed(fleet: Fleet) -> dict[object, tuple[object, object]]:
         RatedResult(MatchId(str(match)), _tuple(seated), _tuple(places), _tuple(faults))
         for _, match, seated, places, faults in rows
     ]
-    anew = rating_updates.rate_all(RatingParameters(), results)
+    anew = rate_all(RatingParameters(), results)
     return {entry: (found.mu, found.sigma) for entry, found in anew.items()}
 
 

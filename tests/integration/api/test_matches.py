@@ -27,7 +27,7 @@ def test_only_the_owner_sees_why_an_entry_was_rejected(world: World) -> None:
     assert mine["state"] == hosts["state"] == "rejected"
     assert "ZeroDivisionError" in mine["reason"]
     assert hosts["reason"] is None
-    log = world.client("member").entry_log(entry)
+    log = world.client("member").get(f"/v1/entries/{entry}/log")
     assert log["traceback"]
     assert log["moves"][0]["stdout"] == "secret of seat 1"
 

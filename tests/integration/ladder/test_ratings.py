@@ -18,10 +18,11 @@ from ladder.enums import MatchKind, VoidCause
 from ladder.ids import EntryId, MatchId, SeasonId
 from ladder.leagues import seasons
 from ladder.matches import history, matches
-from ladder.ratings import fitting, live_ratings, rating_rounds, rating_updates, rerating
+from ladder.ratings import fitting, live_ratings, rating_rounds, rerating
 from ladder.ratings.rating_updates import RatedResult, RatingParameters
 from ladder.standings import leaderboard
 from tests.integration.ladder.contest import Contest, raise_contest
+from tests.rated_log import rate_all
 from workers import tasks
 
 
@@ -142,7 +143,7 @@ def test_a_rejudge_gives_the_ratings_of_the_corrected_log(
     contest.play(contest.rated(*four, rejudges=wrong), [4, 3, 2, 1])
     _apply(contest)
     standing = [(2, 1, 4, 3), (4, 3, 2, 1)]
-    anew = rating_updates.rate_all(
+    anew = rate_all(
         RatingParameters(),
         [RatedResult(MatchId(f"m{p}"), tuple(four), p, (False,) * 4) for p in standing],
     )
@@ -306,7 +307,7 @@ def _check_against_history(contest: Contest, field: list[EntryId]) -> None:
         (contest.season.id,),
     ).fetchall()
     played = [history.get_match(contest.conn, row[0]) for row in standing]
-    anew = rating_updates.rate_all(
+    anew = rate_all(
         RatingParameters(),
         [
             RatedResult(

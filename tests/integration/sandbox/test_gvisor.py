@@ -115,7 +115,8 @@ def test_the_node_names_its_missing_protections(gvisor: Bench) -> None:
         assert loan.image_digest == hello.image_digests["python"]
         assert re.fullmatch(r"sha256:[0-9a-f]{64}\+runsc", loan.image_digest)
         meter = loan.meter
-        assert [meter.has_cpu, meter.can_forgive, meter.can_freeze] == [False, False, False]
+        meter.freeze()
+        assert [meter.has_cpu, meter.can_forgive, meter.is_frozen] == [False, False, False]
 
 
 @pytest.mark.parametrize("name", HELD)

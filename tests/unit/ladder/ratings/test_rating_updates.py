@@ -14,10 +14,10 @@ from ladder.ratings.rating_updates import (
     RatedResult,
     Rating,
     RatingParameters,
-    rate_all,
     rate_result,
     update_ratings,
 )
+from tests.rated_log import rate_all
 
 SEASON = RatingParameters()
 START = SEASON.initial_rating
