@@ -11,10 +11,8 @@ from __future__ import annotations
 import argparse
 import os
 import secrets
-import signal
 import socket
 import sys
-import time
 import warnings
 from collections.abc import Sequence
 
@@ -25,18 +23,13 @@ from ladder.database.kept_connection import KEPT_SECONDS, KeptConnection
 from ladder.ids import MatchId
 from ladder.matches import lease as matches_lease
 from ladder.matches import workers
-from ladder.matches.workers import WorkerHello
 from ladder.settings import Settings
-from ladder.telemetry import log_event
-from sandbox.errors import HostFault
-from sandbox.match import loans
 from workers import match_attempt, tasks
 from workers.broker import QUEUES, app, machine_login
-from workers.lease_renewal import LONGEST_PAUSE_SECONDS, HeldLease, LeaseRenewal
+from workers.lease_renewal import HeldLease, LeaseRenewal
 from workers.liveness import monitor_stalls, playing_children
-from workers.machine_speed import SpeedMeter, speed_class
-from workers.redis_users import OPEN
 from workers.site_blobs import open_match_blobs
+from workers.worker_announcement import WorkerAnnouncement
 
 DRAW_NICENESS = 10
 """Pictures take only time that nobody else wants."""
@@ -50,8 +43,6 @@ CHILD_MESSAGES = 500
 RATER_MESSAGES = 50_000
 """Messages that a rater's child answers, four a second at most. A new child reads the logs of all
 seasons again, and ratings wait meanwhile."""
-REMOTE_SECONDS = 1.0
-"""Timeout for the remote daemon's hello in seconds; the worker's own heartbeat must not wait."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -83,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if settings.blobs_url:  # without it a rater checks no results of machines
             tasks.blobs = open_blobs(settings.blobs_url)
     else:
-        renewal = _make_worker_context(settings, queues, options.slots, is_machine=is_machine)
+        renewal = prepare_worker(settings, queues, options.slots, is_machine=is_machine)
         renewal.start()
     monitor_stalls(
         _require_setting(settings.redis_url, "PECK_REDIS_URL"),
@@ -123,17 +114,15 @@ def _require_setting(value: str, name: str) -> str:
     return value
 
 
-def _make_worker_context(
+def prepare_worker(
     settings: Settings, queues: list[str], slots: int, *, is_machine: bool
 ) -> LeaseRenewal:
-    """Sets up the state that the pool's children inherit. Returns the renewal thread, not
-    started. It ends the worker when the tier of its machine changed: the next start serves other
-    queues."""
+    """Sets ``tasks.worker_context``, which the pool's children inherit. Returns the thread that
+    renews leases and announces the worker, not started."""
     url = _require_setting(settings.worker_database_url, "PECK_WORKER_DATABASE_URL")
     _require_setting(settings.blobs_url, "PECK_BLOBS_URL")
     blobs = open_match_blobs(settings)
-    host = socket.gethostname()
-    worker = f"{host}-{os.getpid()}-{secrets.token_hex(4)}"
+    worker = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
     is_far = bool(settings.machine_secret) and slots <= FAR_SLOTS
     tasks.worker_context = match_attempt.WorkerContext(
         settings,
@@ -148,56 +137,9 @@ def _make_worker_context(
         kept_seconds=FAR_KEPT_SECONDS if settings.machine_secret else KEPT_SECONDS,
         is_pooled=True,
     )
-    told: WorkerHello | None = None
-    meter = SpeedMeter()
-    ends = False
-    due_at = 0.0
-    own = (OPEN,) if queues == [OPEN] else None
-
-    def greet() -> None:
-        """Records what the node and the remote daemon offer if that changed. Otherwise sends a
-        heartbeat if one is due. Raises HostFault while the node does not answer, so the worker
-        soon no longer counts as live."""
-        nonlocal told, ends, due_at
-        node = loans.node_hello(settings.node_socket)
-        remote = _request_remote_hello(settings)
-        speed = meter.speed()
-        said = WorkerHello(
-            id=worker,
-            host=host,
-            node=node.node,
-            queues=tuple(queues),
-            slots=slots,
-            profiles=(*node.profiles, *remote.profiles) if remote else node.profiles,
-            gpu=node.gpus,
-            speed_class=settings.speed_class or speed_class(speed),
-            lacks=node.lacks,
-            speed=speed,
-            image_digests={**node.image_digests, **(remote.image_digests if remote else {})},
-        )
-        if said == told and time.monotonic() < due_at:
-            return
-        with database.use() as conn:
-            if is_machine and not ends and workers.own_queues(conn) != own:
-                ends = True
-                log_event("worker_ends", reason="the tier of this machine changed")
-                os.kill(os.getpid(), signal.SIGTERM)
-            if said == told:
-                seconds = workers.record_heartbeat(conn, worker)
-                if seconds is not None:
-                    # LeaseRenewal calls this every LONGEST_PAUSE_SECONDS: take the nearest call.
-                    due_at = time.monotonic() + seconds - LONGEST_PAUSE_SECONDS / 2
-                    return
-            workers.register_worker(conn, said)
-        told, due_at = said, 0.0
-        log_event(
-            "worker_ready",
-            worker=worker,
-            node=node.node,
-            launcher=node.launcher,
-            slots=slots,
-            profiles=",".join(said.profiles),
-        )
+    announcement = WorkerAnnouncement(
+        settings, worker, queues, slots, database, is_machine=is_machine
+    )
 
     def renew(leases: list[HeldLease]) -> list[tuple[MatchId, int]]:
         with database.use() as conn:
@@ -205,17 +147,7 @@ def _make_worker_context(
                 conn, [(lease.match_id, lease.attempt) for lease in leases]
             )
 
-    return LeaseRenewal(settings.run_dir, renew, greet)
-
-
-def _request_remote_hello(settings: Settings) -> loans.NodeHello | None:
-    """The remote daemon's hello. None without a daemon, or while it does not answer."""
-    if settings.remote_socket is None:
-        return None
-    try:
-        return loans.node_hello(settings.remote_socket, REMOTE_SECONDS)
-    except HostFault:
-        return None
+    return LeaseRenewal(settings.run_dir, renew, announcement.announce)
 
 
 if __name__ == "__main__":

@@ -225,7 +225,7 @@ def test_a_worker_serves_remote_agents_while_their_daemon_answers(
     apart = folder / "apart"
     apart.mkdir(mode=0o711)
     settings = worker_context.settings.model_copy(update={"remote_socket": apart / "remote.sock"})
-    greet = main._make_worker_context(settings, ["play.cpu"], 1, is_machine=False)._greet
+    greet = main.prepare_worker(settings, ["play.cpu"], 1, is_machine=False)._greet
 
     def served() -> set[str]:
         greet()
@@ -252,7 +252,7 @@ def test_a_worker_sends_no_heartbeat_before_it_is_due(
     )
     conn.execute("vacuum analyze workers")  # so many workers pause for 20 seconds
     settings = worker_context.settings
-    greet = main._make_worker_context(settings, ["play.cpu"], 1, is_machine=False)._greet
+    greet = main.prepare_worker(settings, ["play.cpu"], 1, is_machine=False)._greet
 
     def seen() -> object:
         greet()
