@@ -19,6 +19,7 @@ import signal
 import socket
 import sys
 import threading
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -163,34 +164,57 @@ def _report_late_lack(connections: Listener, lacks: list[str], sentence: str) ->
     connections.update_hello(lacks=list(lacks))
 
 
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """The parts of a node that lends boxes."""
+
+    name: str
+    kind: base.Launcher
+    digests: dict[str, str]
+    """Image digests by profile. A profile is added when it is prepared."""
+    pool: BoxPool
+    connections: Listener
+    lacks: tuple[str, ...]
+    cores: StealMonitor | None
+    shares_gpus: bool
+    listener: socket.socket
+    """Listens, but accepts nobody before ``_serve``."""
+
+
 def _run_node(options: argparse.Namespace, stop: threading.Event) -> int:
+    lock = leftovers.wait_for_lock(options.run_dir.resolve())  # a predecessor may be closing down
+    node = _build_node(options, stop)
+    _serve(node, options, stop)
+    _stop_node(node)
+    options.socket.unlink(missing_ok=True)
+    os.close(lock)
+    if os.getpgrp() == os.getpid():  # pip may still be installing libraries
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        os.killpg(os.getpid(), signal.SIGTERM)
+    _print_line("stopped; every box is removed")
+    return 0
+
+
+def _build_node(options: argparse.Namespace, stop: threading.Event) -> _Node:
+    """Choose a launcher, prepare the first profiles and start the pool of boxes."""
     name = f"node-{secrets.token_hex(4)}"
     run_dir: Path = options.run_dir.resolve()
-    state_dir = (options.state_dir or run_dir).resolve()
-    names = options.profile or (profiles.FIRST,)
-    lock = leftovers.wait_for_lock(run_dir)  # a predecessor may be closing down
     kind, digests = choose.choose_launcher(
         options.launcher,
-        names,
+        options.profile or (profiles.FIRST,),
         run_dir,
-        state_dir,
+        (options.state_dir or run_dir).resolve(),
         _print_line,
         runtime=options.runtime,
     )
     cores, unseen = _start_steal_monitor()
-    gpus = kind.gpus()
-    memory = gpu_shares.read_memory() if gpus else {}
-    devices = GpuPool(gpu_shares.divide_gpus(gpus, memory, options.gpu_shares, profiles.GPU_MB))
-    shared = gpu_shares.share_lacks(gpus, memory, options.gpu_shares, profiles.GPU_MB)
-    if devices.is_shared:
-        shared += degraded_defences.sentences_for_lack(degraded_defences.SHARED_GPU)
+    devices, shared = _divide_gpus(kind, options.gpu_shares)
     lacks = (*kind.lacks(), *unseen, *shared)
     for sentence in lacks:
         _print_line(f"lacks: {sentence}")
     listener = open_listening_socket(options.socket.resolve())
-    process_guard.set_on_stop_signal(
-        stop
-    )  # before the first box starts and the first client connects
+    # Before the first box starts and the first client connects.
+    process_guard.set_on_stop_signal(stop)
     pool = BoxPool(
         kind,
         name,
@@ -213,36 +237,48 @@ def _run_node(options: argparse.Namespace, stop: threading.Event) -> int:
     }
     allowed = frozenset({0, os.getuid(), *options.allow_uid})
     connections = Listener(BoxLender(name, kind, pool, digests, cores).serve, hello, allowed)
+    return _Node(name, kind, digests, pool, connections, lacks, cores, devices.is_shared, listener)
+
+
+def _divide_gpus(kind: base.Launcher, shares: int) -> tuple[GpuPool, tuple[str, ...]]:
+    """The GPUs that boxes may get, and what is lacking because boxes share them."""
+    gpus = kind.gpus()
+    memory = gpu_shares.read_memory() if gpus else {}
+    devices = GpuPool(gpu_shares.divide_gpus(gpus, memory, shares, profiles.GPU_MB))
+    lacks = gpu_shares.share_lacks(gpus, memory, shares, profiles.GPU_MB)
     if devices.is_shared:
-        tell = partial(_report_late_lack, connections, list(lacks))
-        watch = threading.Thread(target=gpu_memory.watch, args=(pool, stop, tell), daemon=True)
+        lacks += degraded_defences.sentences_for_lack(degraded_defences.SHARED_GPU)
+    return devices, lacks
+
+
+def _serve(node: _Node, options: argparse.Namespace, stop: threading.Event) -> None:
+    """Lend boxes until ``stop`` is set."""
+    if node.shares_gpus:
+        tell = partial(_report_late_lack, node.connections, list(node.lacks))
+        watch = threading.Thread(target=gpu_memory.watch, args=(node.pool, stop, tell), daemon=True)
         watch.start()
-    connections.start_accepting(listener)
-    _print_line(f"ready: {name} lends {', '.join(digests)} by {kind.name} at {options.socket}")
+    node.connections.start_accepting(node.listener)
+    lent = ", ".join(node.digests)
+    _print_line(f"ready: {node.name} lends {lent} by {node.kind.name} at {options.socket}")
     if not options.profile:
-        more = (kind, digests, pool, connections, options.warm)
+        more = (node.kind, node.digests, node.pool, node.connections, options.warm)
         threading.Thread(target=_prepare_other_profiles, args=more, daemon=True).start()
     process_guard.wait_for_stop(stop)
-    late = threading.Timer(
-        STOP_SECONDS, _exit_without_threads
-    )  # for an engine that does not answer
+
+
+def _stop_node(node: _Node) -> None:
+    """Hang up and remove every box. Ends the process if that takes too long."""
+    late = threading.Timer(STOP_SECONDS, _exit_without_threads)  # an engine may not answer
     late.daemon = True
     late.start()
-    listener.shutdown(socket.SHUT_RDWR)
-    listener.close()
-    connections.hang_up()
-    if not pool.close():
+    node.listener.shutdown(socket.SHUT_RDWR)
+    node.listener.close()
+    node.connections.hang_up()
+    if not node.pool.close():
         _exit_without_threads()
-    if cores is not None:
-        cores.close()
-    kind.sweep()
-    options.socket.unlink(missing_ok=True)
-    os.close(lock)
-    if os.getpgrp() == os.getpid():  # pip may still be installing libraries
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        os.killpg(os.getpid(), signal.SIGTERM)
-    _print_line("stopped; every box is removed")
-    return 0
+    if node.cores is not None:
+        node.cores.close()
+    node.kind.sweep()
 
 
 if __name__ == "__main__":
