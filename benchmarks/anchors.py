@@ -34,6 +34,7 @@ from games.protocol import Json
 from sandbox.match import mirrored_pairs, referee
 from sandbox.match.bundle_packing import prepare_bundle
 from sandbox.match.clock import Clock
+from sandbox.match.episode_request import EpisodeRequest
 from sandbox.match.match_record import PlayedMatch
 from sandbox.match.seat_loans import borrow_seats
 from sandbox.match.seeds import SEED_BYTES
@@ -156,13 +157,15 @@ def _match(arena: Arena, series: Series, number: int) -> tuple[float | None, ...
         asked = [requests[member] for member in seated]
         with borrow_seats(arena.node.socket, asked, BORROW_SECONDS) as lent:
             return referee.play_episode(
-                game,
-                configuration,
-                clock,
-                seed,
-                lent,
-                max_parallel_seats=1,
-                stop_after_seconds=3600,
+                EpisodeRequest(
+                    game,
+                    configuration,
+                    clock,
+                    seed,
+                    lent,
+                    max_parallel_seats=1,
+                    stop_after_seconds=3600,
+                )
             )
 
     report = (played := mirrored_pairs.play_match(game, seats, episode)).seats[own_seat]

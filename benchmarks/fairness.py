@@ -49,6 +49,7 @@ from games.protocol import Verdict
 from sandbox.errors import HostFault
 from sandbox.match import referee
 from sandbox.match.clock import Clock
+from sandbox.match.episode_request import EpisodeRequest
 from sandbox.match.loans import Loan
 from sandbox.match.match_record import read_log
 from sandbox.match.seat_loans import borrow_seats
@@ -198,14 +199,16 @@ def play_moves(node: Node, bundles: Sequence[Path], clock: Clock, count: int) ->
         try:
             with borrow_seats(node.socket, requests, BORROW_SECONDS) as loans:
                 match = referee.play_episode(
-                    GEESE,
-                    configuration,
-                    clock,
-                    SEED,
-                    loans,
-                    max_parallel_seats=1,
-                    stop_after_seconds=3600.0,
-                    waiting_seconds=3600.0,
+                    EpisodeRequest(
+                        GEESE,
+                        configuration,
+                        clock,
+                        SEED,
+                        loans,
+                        max_parallel_seats=1,
+                        stop_after_seconds=3600.0,
+                        waiting_seconds=3600.0,
+                    )
                 )
         except HostFault:
             # As on the ladder, a match with a fault of the node is played again.

@@ -23,6 +23,7 @@ from sandbox.errors import HostFault
 from sandbox.match import referee
 from sandbox.match.clock import Clock
 from sandbox.match.cpu_meter import OwnRunQueue
+from sandbox.match.episode_request import EpisodeRequest
 from sandbox.match.loans import Loan, SeatRequest, node_hello
 from sandbox.match.match_record import EpisodeRecord, PlayedMatch
 from sandbox.match.match_timing import MatchTiming
@@ -158,15 +159,17 @@ def play(
     ) as loans:
         lent = time.perf_counter()
         played = referee.play_episode(
-            GEESE,
-            CONFIGURATION | {"episodeSteps": steps + 1},
-            Clock(),
-            SEED,
-            loans,
-            max_parallel_seats=SEATS,
-            stop_after_seconds=600.0,
-            on_step=lambda _: marks.append(time.perf_counter()),
-            on_record=on_record,
+            EpisodeRequest(
+                GEESE,
+                CONFIGURATION | {"episodeSteps": steps + 1},
+                Clock(),
+                SEED,
+                loans,
+                max_parallel_seats=SEATS,
+                stop_after_seconds=600.0,
+                on_step=lambda _: marks.append(time.perf_counter()),
+                on_record=on_record,
+            )
         )
     wall = time.perf_counter() - began
     if len(played.episode.steps) != steps or set(played.episode.verdicts) != {"DONE"}:

@@ -37,6 +37,7 @@ from ladder.ratings.official.learned_priors import Prior
 from sandbox.match import referee
 from sandbox.match.bundle_packing import prepare_bundle
 from sandbox.match.clock import Clock
+from sandbox.match.episode_request import EpisodeRequest
 from sandbox.match.seat_loans import borrow_seats
 from sandbox.match.seeds import SEED_BYTES
 
@@ -82,13 +83,15 @@ class Arena:
             clock = Clock.from_json(self.game.clock)
             with borrow_seats(self.node.socket, requests, BORROW_SECONDS) as loans:
                 result = referee.play_episode(
-                    self.game,
-                    self.configuration,
-                    clock,
-                    seed,
-                    loans,
-                    max_parallel_seats=1,
-                    stop_after_seconds=3600,
+                    EpisodeRequest(
+                        self.game,
+                        self.configuration,
+                        clock,
+                        seed,
+                        loans,
+                        max_parallel_seats=1,
+                        stop_after_seconds=3600,
+                    )
                 )
             for place, seat in enumerate(turn):
                 report = result.seats[place]

@@ -12,6 +12,7 @@ from games.protocol import Game, Json
 from sandbox.errors import AgentAway, SeatRefused, SeatsAway
 from sandbox.match import mirrored_pairs, referee
 from sandbox.match.clock import Clock
+from sandbox.match.episode_request import EpisodeRequest
 from sandbox.match.loans import Loan, SeatRequest
 from sandbox.match.match_record import EpisodeRecord, PlayedMatch
 from sandbox.match.seat_loans import borrow_seats
@@ -88,19 +89,7 @@ def play(
             loans.extend(loan for loan in lent if isinstance(loan, Loan))
             parallel = referee.parallel_seats(lent, lenders.max_parallel_seats)
             longest_seconds = attempt.clock.longest_seconds(steps, seats, parallel)
-            if attempt.fork is not None:
-                return referee.continue_episode(
-                    game,
-                    attempt.fork,
-                    attempt.seed,
-                    lent,
-                    max_parallel_seats=parallel,
-                    stop_after_seconds=longest_seconds + waiting_seconds + OWN_SECONDS,
-                    waiting_seconds=waiting_seconds / seats,
-                    forgive_lateness=attempt.number <= FORGIVING_ATTEMPTS,
-                    on_record=on_record,
-                )
-            return referee.play_episode(
+            request = EpisodeRequest(
                 game,
                 attempt.configuration,
                 attempt.clock,
@@ -113,6 +102,9 @@ def play(
                 stops_at_fault=attempt.stops_at_fault,
                 on_record=on_record,
             )
+            if attempt.fork is not None:
+                return referee.continue_episode(request, attempt.fork)
+            return referee.play_episode(request)
 
     if attempt.fork is not None:
         return episode(tuple(range(seats))), loans

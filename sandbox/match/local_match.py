@@ -25,6 +25,7 @@ from games.protocol import Game, Json
 from sandbox.match import mirrored_pairs, referee
 from sandbox.match.bundle_packing import prepare_bundle
 from sandbox.match.clock import Clock
+from sandbox.match.episode_request import WAITING_SECONDS, EpisodeRequest
 from sandbox.match.loans import SeatRequest
 from sandbox.match.match_record import EpisodeRecord, PlayedMatch, read_log
 from sandbox.match.seat_loans import borrow_seats
@@ -178,18 +179,7 @@ def _episode_player(
         with borrow_seats(node_socket, asked, BORROW_SECONDS) as loans:
             parallel = referee.parallel_seats(loans, plan.max_parallel_seats)
             stop_after_seconds = longest_episode_seconds(plan, len(asked), parallel)
-            if plan.fork is not None:
-                return referee.continue_episode(
-                    plan.game,
-                    plan.fork,
-                    seed,
-                    loans,
-                    max_parallel_seats=parallel,
-                    stop_after_seconds=stop_after_seconds,
-                    on_step=told.on_step,
-                    on_record=told.on_record,
-                )
-            return referee.play_episode(
+            request = EpisodeRequest(
                 plan.game,
                 plan.configuration,
                 plan.clock,
@@ -200,6 +190,9 @@ def _episode_player(
                 on_step=told.on_step,
                 on_record=told.on_record,
             )
+            if plan.fork is not None:
+                return referee.continue_episode(request, plan.fork)
+            return referee.play_episode(request)
 
     return play
 
@@ -219,7 +212,7 @@ def rotated_seats(agents: int, number: int) -> tuple[int, ...]:
 def longest_episode_seconds(plan: LocalPlan, seats: int, parallel_seats: int) -> float:
     """An episode that lasts longer hangs, and no agent is to blame."""
     steps = plan.game.longest(plan.configuration)
-    waiting = seats * referee.WAITING_SECONDS
+    waiting = seats * WAITING_SECONDS
     return plan.clock.longest_seconds(steps, seats, parallel_seats) + waiting
 
 

@@ -17,12 +17,12 @@ from games.recorded_seat import Question
 from sandbox.errors import HostFault, SeatRefused
 from sandbox.match.clock import Clock
 from sandbox.match.cpu_meter import OwnRunQueue
+from sandbox.match.episode_request import WAITING_SECONDS
 from sandbox.match.loans import Loan
 from sandbox.match.match_record import read_log
 from sandbox.match.match_timing import MatchTiming
 from sandbox.match.questions import Question as Asked
 from sandbox.match.questions import StopReached, ask_all
-from sandbox.match.referee import WAITING_SECONDS
 from sandbox.match.seat import Seat
 from sandbox.match.seat_faults import SeatFault
 from sandbox.match.seeds import seat_seed

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from time import monotonic
 from typing import Any, Final
 
 from games.forks import Fork, moves_after, recorded_states
-from games.protocol import Game, Json, Verdict, with_clock
+from games.protocol import Json, Verdict, with_clock
 from games.recorded_seat import bank_before
-from sandbox.errors import GameFault, SeatRefused
+from sandbox.errors import GameFault
 from sandbox.match import mirrored_pairs
-from sandbox.match.clock import Clock
-from sandbox.match.loans import Loan, end_all
+from sandbox.match.episode_request import EpisodeRequest
+from sandbox.match.loans import end_all
 from sandbox.match.match_record import EpisodeRecord, PlayedMatch
 from sandbox.match.match_timing import MatchTiming
 from sandbox.match.questions import StopReached, ask_all
@@ -33,42 +32,23 @@ SPARE_BANK: Final = 0.5
 """How much more than its bank a seat may spend before a fork, as a share of the bank."""
 
 
-@dataclass(frozen=True, slots=True)
-class EpisodeRequest:
-    """All that ``play_episode`` and ``continue_episode`` need to play one episode."""
-
-    game: Game[Any]
-    configuration: Mapping[str, Json]
-    clock: Clock
-    seed: bytes
-    loans: Sequence[Loan | SeatRefused]
-    max_parallel_seats: int
-    stop_after_seconds: float
-    waiting_seconds: float
-    forgive_lateness: bool
-    stops_at_fault: bool = False
-    on_step: Callable[[int], None] | None = None
-    on_record: Callable[[EpisodeRecord], None] | None = None
-    fork: Fork | None = None
-
-
 class RunningEpisode:
     """Plays one episode, step by step."""
 
     def __init__(
-        self, asked: EpisodeRequest, timing: MatchTiming, seats: Sequence[Seat], stop_at: float
+        self, request: EpisodeRequest, timing: MatchTiming, seats: Sequence[Seat], stop_at: float
     ) -> None:
-        self._game = game = asked.game
+        self._game = game = request.game
         self._configuration = configuration = with_clock(
-            game, asked.configuration, timing.clock.to_json()
+            game, request.configuration, timing.clock.to_json()
         )
         self._clock, self._own = timing.clock, timing.own
-        self._seed, self._seats = asked.seed, seats
-        self._max_parallel_seats, self._stop_at = max(1, asked.max_parallel_seats), stop_at
+        self._seed, self._seats = request.seed, seats
+        self._max_parallel_seats, self._stop_at = max(1, request.max_parallel_seats), stop_at
         self._gpu_wait_seconds = GPU_WAIT_SECONDS / mirrored_pairs.episodes_per_match(game)
         self.gpu_waited_seconds = 0.0
         """How much later the match must end, because it waited for turns on a shared GPU."""
-        self._random = game_random(asked.seed)
+        self._random = game_random(request.seed)
         self.steps = 0
         self.stops_at_fault = False
         with _game_faults("reset"):

@@ -28,6 +28,7 @@ from sandbox.errors import HostFault
 from sandbox.match import referee
 from sandbox.match.attempt import FORGIVING_ATTEMPTS, WAITING_SECONDS
 from sandbox.match.clock import Clock
+from sandbox.match.episode_request import EpisodeRequest
 from sandbox.match.match_record import PlayedMatch
 from sandbox.match.seat_loans import borrow_seats
 from tests.integration.forked_seats import hogs
@@ -150,15 +151,17 @@ def _match(node: Node, bundles: Sequence[Path], attempt: int) -> PlayedMatch:
     longest = CLOCK.longest_seconds(MOVES, SEATS, 1)
     with borrow_seats(node.socket, requests, BORROW_SECONDS) as loans:
         return referee.play_episode(
-            GEESE,
-            CONFIGURATION,
-            CLOCK,
-            SEED,
-            loans,
-            max_parallel_seats=1,
-            stop_after_seconds=longest + WAITING_SECONDS + 60.0,
-            waiting_seconds=WAITING_SECONDS / SEATS,
-            forgive_lateness=attempt <= FORGIVING_ATTEMPTS,
+            EpisodeRequest(
+                GEESE,
+                CONFIGURATION,
+                CLOCK,
+                SEED,
+                loans,
+                max_parallel_seats=1,
+                stop_after_seconds=longest + WAITING_SECONDS + 60.0,
+                waiting_seconds=WAITING_SECONDS / SEATS,
+                forgive_lateness=attempt <= FORGIVING_ATTEMPTS,
+            )
         )
 
 

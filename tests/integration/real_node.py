@@ -23,6 +23,7 @@ from games.protocol import Game
 from sandbox.errors import HostFault
 from sandbox.match import referee
 from sandbox.match.clock import Clock
+from sandbox.match.episode_request import EpisodeRequest
 from sandbox.match.loans import SeatRequest, node_hello
 from sandbox.match.match_record import PlayedMatch
 from sandbox.match.seat_loans import borrow_seats
@@ -79,15 +80,17 @@ class RealNode:
         requests = [SeatRequest("python", path, memory_mb) for path in paths]
         with borrow_seats(self.socket, requests, 60.0) as loans:
             return referee.play_episode(
-                game,
-                game.configure(configuration or {}),
-                clock or Clock(),
-                seed,
-                loans,
-                max_parallel_seats=max_parallel_seats,
-                stop_after_seconds=stop_after_seconds,
-                on_step=on_step,
-                stops_at_fault=stops_at_fault,
+                EpisodeRequest(
+                    game,
+                    game.configure(configuration or {}),
+                    clock or Clock(),
+                    seed,
+                    loans,
+                    max_parallel_seats=max_parallel_seats,
+                    stop_after_seconds=stop_after_seconds,
+                    on_step=on_step,
+                    stops_at_fault=stops_at_fault,
+                )
             )
 
 

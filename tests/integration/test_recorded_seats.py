@@ -17,6 +17,7 @@ from games.forks import Fork
 from games.recorded_seat import Difference, differences
 from sandbox.match import referee
 from sandbox.match.clock import Clock
+from sandbox.match.episode_request import EpisodeRequest
 from sandbox.match.loans import SeatRequest
 from sandbox.match.recorded_seat import AgentInSeat
 from sandbox.match.seat_loans import borrow_seats
@@ -81,20 +82,19 @@ def played(
     with borrow_seats(
         node.socket, [SeatRequest("python", path, 256) for path in bundles], 60.0
     ) as loans:
+        request = EpisodeRequest(
+            game,
+            game.configure(SMALL.get(name, {})),
+            Clock.from_json(dict(game.clock)),
+            seed,
+            loans,
+            max_parallel_seats=2,
+            stop_after_seconds=300.0,
+        )
         if fork is None:
-            match = referee.play_episode(
-                game,
-                game.configure(SMALL.get(name, {})),
-                Clock.from_json(dict(game.clock)),
-                seed,
-                loans,
-                max_parallel_seats=2,
-                stop_after_seconds=300.0,
-            )
+            match = referee.play_episode(request)
         else:
-            match = referee.continue_episode(
-                game, fork, seed, loans, max_parallel_seats=2, stop_after_seconds=300.0
-            )
+            match = referee.continue_episode(request, fork)
     assert all(seat.reason is None for seat in match.seats), match.seats
     return from_bytes(to_bytes(match.episode))
 

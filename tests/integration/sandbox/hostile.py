@@ -18,6 +18,7 @@ from games import GAMES
 from games.protocol import Json, Verdict
 from sandbox.match import referee
 from sandbox.match.clock import Clock
+from sandbox.match.episode_request import EpisodeRequest
 from sandbox.match.loans import SeatRequest
 from sandbox.match.match_record import SeatReport, read_log
 from sandbox.match.seat_loans import borrow_seats
@@ -147,14 +148,16 @@ def play(
     requests = [SeatRequest("python", path, memory_mb) for path in bundles]
     with borrow_seats(node_socket, requests, BORROW_SECONDS) as loans:
         played = referee.play_episode(
-            GEESE,
-            GEESE.configure({"episodeSteps": steps, **number}),
-            clock,
-            seed,
-            loans,
-            max_parallel_seats=max_parallel_seats,
-            stop_after_seconds=clock.longest_seconds(steps, len(bundles), max_parallel_seats)
-            + 60.0,
+            EpisodeRequest(
+                GEESE,
+                GEESE.configure({"episodeSteps": steps, **number}),
+                clock,
+                seed,
+                loans,
+                max_parallel_seats=max_parallel_seats,
+                stop_after_seconds=clock.longest_seconds(steps, len(bundles), max_parallel_seats)
+                + 60.0,
+            )
         )
     return [_seat(played.episode.steps, played.seats[at], at, clock) for at in range(len(bundles))]
 

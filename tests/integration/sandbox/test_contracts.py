@@ -18,6 +18,7 @@ from games import GAMES
 from games.protocol import Verdict
 from sandbox.match import bundle_packing, referee
 from sandbox.match.clock import Clock
+from sandbox.match.episode_request import EpisodeRequest
 from sandbox.match.loans import SeatRequest
 from sandbox.match.match_record import PlayedMatch, read_log
 from sandbox.match.seat_loans import borrow_seats
@@ -71,13 +72,15 @@ def _play(
     requests = [SeatRequest("python", path, MEMORY_MB) for path in bundles]
     with borrow_seats(bench.node.socket, requests, 60.0) as loans:
         return referee.play_episode(
-            game,
-            game.configure(configuration or {"steps": STEPS}),
-            clock,
-            bytes(range(16)),
-            loans,
-            max_parallel_seats=2,
-            stop_after_seconds=120.0,
+            EpisodeRequest(
+                game,
+                game.configure(configuration or {"steps": STEPS}),
+                clock,
+                bytes(range(16)),
+                loans,
+                max_parallel_seats=2,
+                stop_after_seconds=120.0,
+            )
         )
 
 

@@ -21,6 +21,7 @@ from sandbox.errors import HostFault
 from sandbox.launchers import docker_images
 from sandbox.match import referee
 from sandbox.match.clock import Clock
+from sandbox.match.episode_request import EpisodeRequest
 from sandbox.match.loans import SeatRequest
 from sandbox.match.seat_loans import borrow_seats
 from tests.integration.sandbox.conftest import require
@@ -248,13 +249,15 @@ def test_an_agent_with_a_small_torch_net_plays(
             requests = [SeatRequest("torch", main, 512)] * 2
             with borrow_seats(node.socket, requests, 120.0) as loans:
                 played = referee.play_episode(
-                    GEESE,
-                    GEESE.configure({"episodeSteps": 60}),
-                    Clock(),
-                    seed,
-                    loans,
-                    max_parallel_seats=1,
-                    stop_after_seconds=120.0,
+                    EpisodeRequest(
+                        GEESE,
+                        GEESE.configure({"episodeSteps": 60}),
+                        Clock(),
+                        seed,
+                        loans,
+                        max_parallel_seats=1,
+                        stop_after_seconds=120.0,
+                    )
                 )
             assert played.episode.verdicts == ("DONE", "DONE"), node.log.read_text()
     finally:

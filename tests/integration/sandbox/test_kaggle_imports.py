@@ -7,6 +7,7 @@ import pytest
 from games import GAMES
 from sandbox.match import referee
 from sandbox.match.clock import Clock
+from sandbox.match.episode_request import EpisodeRequest
 from sandbox.match.loans import SeatRequest
 from sandbox.match.seat_loans import borrow_seats
 from tests.integration.sandbox.nodes import MEMORY_MB, Bench
@@ -76,13 +77,15 @@ def test_agents_with_the_imports_of_kaggle_play_a_match(bench: Bench, profile: s
     requests = [SeatRequest(profile, bench.bundle(source), MEMORY_MB) for source in sources]
     with borrow_seats(bench.node.socket, requests, 60) as loans:
         played = referee.play_episode(
-            GEESE,
-            GEESE.configure({}),
-            Clock(),
-            bytes(16),
-            loans,
-            max_parallel_seats=4,
-            stop_after_seconds=120,
+            EpisodeRequest(
+                GEESE,
+                GEESE.configure({}),
+                Clock(),
+                bytes(16),
+                loans,
+                max_parallel_seats=4,
+                stop_after_seconds=120,
+            )
         )
     assert len(played.episode.steps) > 10
     assert [seat.reason for seat in played.seats] == [None] * 4, played.seats

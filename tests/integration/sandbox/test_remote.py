@@ -24,6 +24,7 @@ from games.protocol import Verdict
 from sandbox.errors import AgentAway, BundleRefused, HostFault, SeatRefused
 from sandbox.match import bundle_packing, loans, referee
 from sandbox.match.clock import Clock
+from sandbox.match.episode_request import EpisodeRequest
 from sandbox.match.loans import Loan, SeatRequest
 from sandbox.match.match_record import PlayedMatch, read_log
 from sandbox.match.seat_loans import borrow_seats
@@ -85,13 +86,15 @@ def _play(daemon: Daemon, requests: list[SeatRequest]) -> PlayedMatch:
     with borrow_seats(NOWHERE, requests, 60.0, daemon.socket) as lent:
         assert [one for one in lent if isinstance(one, SeatRefused)] == []
         return referee.play_episode(
-            game,
-            game.configure({"steps": STEPS}),
-            CLOCK,
-            bytes(16),
-            lent,
-            max_parallel_seats=1,
-            stop_after_seconds=240.0,
+            EpisodeRequest(
+                game,
+                game.configure({"steps": STEPS}),
+                CLOCK,
+                bytes(16),
+                lent,
+                max_parallel_seats=1,
+                stop_after_seconds=240.0,
+            )
         )
 
 
@@ -171,13 +174,15 @@ def test_remote_snakes_of_both_apis_play_a_whole_match(
     with borrow_seats(bench.node.socket, requests, 60.0, daemon.socket) as lent:
         assert [isinstance(one, Loan) and one.is_remote for one in lent] == [False, *[True] * 3]
         played = referee.play_episode(
-            game,
-            game.configure({"maxTurns": 20}),
-            clock,
-            bytes(range(16)),
-            lent,
-            max_parallel_seats=1,
-            stop_after_seconds=120.0,
+            EpisodeRequest(
+                game,
+                game.configure({"maxTurns": 20}),
+                clock,
+                bytes(range(16)),
+                lent,
+                max_parallel_seats=1,
+                stop_after_seconds=120.0,
+            )
         )
     assert [(dict(one.pardoned), one.answered) for one in played.seats] == [({}, True)] * 4
     assert "POST /move: status 200 after " in _log(played, 2)
@@ -224,13 +229,15 @@ def test_an_absent_server_fails_its_seat_like_a_refused_bundle(
     game: Any = Snakes()
     with borrow_seats(NOWHERE, [servers.seat("http://10.0.0.1")], 10.0, daemon.socket) as lent:
         played = referee.play_episode(
-            game,
-            {"steps": 1},
-            CLOCK,
-            bytes(16),
-            lent,
-            max_parallel_seats=1,
-            stop_after_seconds=10.0,
+            EpisodeRequest(
+                game,
+                {"steps": 1},
+                CLOCK,
+                bytes(16),
+                lent,
+                max_parallel_seats=1,
+                stop_after_seconds=10.0,
+            )
         )
     report = played.seats[0]
     assert report.verdict is Verdict.ERROR

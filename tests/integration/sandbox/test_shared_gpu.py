@@ -24,6 +24,7 @@ from sandbox.launchers.base import UID_BASE
 from sandbox.launchers.gpu import GpuPool
 from sandbox.match import referee
 from sandbox.match.clock import Clock
+from sandbox.match.episode_request import EpisodeRequest
 from sandbox.match.loans import Loan
 from sandbox.match.match_record import PlayedMatch
 from sandbox.node import gpu_memory
@@ -88,14 +89,16 @@ def node(
 
 def play(lent: Sequence[Loan | SeatRefused], on_step: Callable[[int], Any]) -> PlayedMatch:
     return referee.play_episode(
-        GAME,
-        {"steps": 12},
-        Clock(),
-        bytes(16),
-        lent,
-        max_parallel_seats=4,
-        stop_after_seconds=120.0,
-        on_step=on_step,
+        EpisodeRequest(
+            GAME,
+            {"steps": 12},
+            Clock(),
+            bytes(16),
+            lent,
+            max_parallel_seats=4,
+            stop_after_seconds=120.0,
+            on_step=on_step,
+        )
     )
 
 

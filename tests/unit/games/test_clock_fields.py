@@ -10,6 +10,7 @@ from games.protocol import Json, with_clock
 from sandbox.errors import BundleRefused
 from sandbox.match import referee
 from sandbox.match.clock import Clock
+from sandbox.match.episode_request import EpisodeRequest
 
 
 @pytest.mark.parametrize(
@@ -42,13 +43,15 @@ def test_with_clock_adds_no_unknown_field(game: str) -> None:
 def test_match_and_kaggle_export_show_the_match_clock() -> None:
     game, refused = GAMES["hungry_geese"], BundleRefused("leads outside")
     played = referee.play_episode(
-        game,
-        game.configure({"actTimeout": 1}),
-        Clock(act_seconds=0.25, bank_seconds=4.0),
-        bytes(16),
-        [refused] * 2,
-        max_parallel_seats=1,
-        stop_after_seconds=60,
+        EpisodeRequest(
+            game,
+            game.configure({"actTimeout": 1}),
+            Clock(act_seconds=0.25, bank_seconds=4.0),
+            bytes(16),
+            [refused] * 2,
+            max_parallel_seats=1,
+            stop_after_seconds=60,
+        )
     )
     assert played.episode.configuration["actTimeout"] == 0.25
     exported = episode_json(played.episode, episode_id="1", team_names=["a", "b"])

@@ -12,6 +12,7 @@ import pytest
 from sandbox.match import attempt, referee
 from sandbox.match.attempt import Attempt, Lenders
 from sandbox.match.clock import Clock
+from sandbox.match.episode_request import EpisodeRequest
 from sandbox.match.gpu_turn import GpuTurn
 from sandbox.match.loans import Loan, SeatRequest
 from tests.integration.counting import Counting
@@ -31,15 +32,15 @@ class Chosen(Exception):
     """Carries the limits of an episode, in place of playing it."""
 
 
-def limits(monkeypatch: pytest.MonkeyPatch, *lent: Loan) -> dict[str, Any]:
+def limits(monkeypatch: pytest.MonkeyPatch, *lent: Loan) -> EpisodeRequest:
     """What the referee gets for an episode with these loans."""
 
     @contextlib.contextmanager
     def borrow(*_: object) -> Iterator[tuple[Loan, ...]]:
         yield lent
 
-    def play_episode(*_: object, **options: Any) -> None:
-        raise Chosen(options)
+    def play_episode(request: EpisodeRequest) -> None:
+        raise Chosen(request)
 
     monkeypatch.setattr(attempt, "borrow_seats", borrow)
     monkeypatch.setattr(referee, "play_episode", play_episode)
@@ -48,19 +49,19 @@ def limits(monkeypatch: pytest.MonkeyPatch, *lent: Loan) -> dict[str, Any]:
     asked = Attempt(game, {"steps": STEPS}, CLOCK, bytes(16), lineup, 1, needs_everybody=False)
     with pytest.raises(Chosen) as chosen:
         attempt.play(asked, Lenders(Path("node.sock"), None, SEATS))
-    (options,) = chosen.value.args
-    assert isinstance(options, dict)
-    return options
+    (request,) = chosen.value.args
+    assert isinstance(request, EpisodeRequest)
+    return request
 
 
 def test_seats_on_a_shared_gpu_have_time_to_think_one_after_another(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     found = limits(monkeypatch, *[Lent(GpuTurn(-1))] * SEATS)
-    assert found["stop_after_seconds"] > STEPS * SEATS * CLOCK.act_seconds + attempt.WAITING_SECONDS
-    assert found["max_parallel_seats"] == 1
+    assert found.stop_after_seconds > STEPS * SEATS * CLOCK.act_seconds + attempt.WAITING_SECONDS
+    assert found.max_parallel_seats == 1
 
 
 def test_seats_with_own_gpus_think_together(monkeypatch: pytest.MonkeyPatch) -> None:
     found = limits(monkeypatch, *[Lent(None)] * SEATS)
-    assert found["max_parallel_seats"] == SEATS
+    assert found.max_parallel_seats == SEATS

@@ -16,6 +16,7 @@ from games.protocol import Json, Verdict
 from sandbox.match import referee, running_episode
 from sandbox.match.clock import Clock
 from sandbox.match.cpu_meter import CpuMeter
+from sandbox.match.episode_request import EpisodeRequest
 from sandbox.match.move_cost import OFF_TURN_SECONDS
 from sandbox.match.seat import Seat
 from tests.integration.counting import Counting
@@ -53,14 +54,16 @@ class Pondering:
     def play(self, game: Any, steps: int, microseconds: int) -> None:
         """Play a match in which it uses this much time."""
         referee.play_episode(
-            game,
-            {"steps": steps},
-            Clock(),
-            bytes(16),
-            [IgnoresEndMessage(), IgnoresEndMessage(self.meter)],
-            max_parallel_seats=1,
-            stop_after_seconds=60,
-            on_step=lambda _: self._rest_computing(microseconds),
+            EpisodeRequest(
+                game,
+                {"steps": steps},
+                Clock(),
+                bytes(16),
+                [IgnoresEndMessage(), IgnoresEndMessage(self.meter)],
+                max_parallel_seats=1,
+                stop_after_seconds=60,
+                on_step=lambda _: self._rest_computing(microseconds),
+            )
         )
 
     def _rest_computing(self, microseconds: int) -> None:

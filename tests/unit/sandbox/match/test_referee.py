@@ -22,6 +22,7 @@ from games.protocol import Json, Measure, Outcome, Verdict
 from sandbox.errors import BundleRefused, GameFault, HostFault
 from sandbox.match import referee, running_episode
 from sandbox.match.clock import Clock
+from sandbox.match.episode_request import EpisodeRequest
 from sandbox.match.gpu_turn import GpuTurn
 from sandbox.match.loans import Loan
 from sandbox.match.match_record import PlayedMatch
@@ -36,13 +37,15 @@ REFUSED = BundleRefused("leads outside the archive", "../main.py")
 
 def _play(game: Any, seats: int = 4) -> PlayedMatch:
     return referee.play_episode(
-        game,
-        GEESE.configure({}),
-        Clock(),
-        bytes(16),
-        [REFUSED] * seats,
-        max_parallel_seats=1,
-        stop_after_seconds=60,
+        EpisodeRequest(
+            game,
+            GEESE.configure({}),
+            Clock(),
+            bytes(16),
+            [REFUSED] * seats,
+            max_parallel_seats=1,
+            stop_after_seconds=60,
+        )
     )
 
 
@@ -66,14 +69,16 @@ def test_the_referee_goes_before_ordinary_processes_only_while_it_keeps_time() -
     def play_and_look() -> int:
         os.setpriority(os.PRIO_PROCESS, 0, 0)  # of this thread alone
         referee.play_episode(
-            GEESE,
-            GEESE.configure({}),
-            Clock(),
-            bytes(16),
-            [REFUSED] * 4,
-            max_parallel_seats=1,
-            stop_after_seconds=60,
-            on_step=lambda _: during.append(os.getpriority(os.PRIO_PROCESS, 0)),
+            EpisodeRequest(
+                GEESE,
+                GEESE.configure({}),
+                Clock(),
+                bytes(16),
+                [REFUSED] * 4,
+                max_parallel_seats=1,
+                stop_after_seconds=60,
+                on_step=lambda _: during.append(os.getpriority(os.PRIO_PROCESS, 0)),
+            )
         )
         return os.getpriority(os.PRIO_PROCESS, 0)
 
@@ -153,13 +158,15 @@ def test_valid_statistics_are_reported_with_each_seat() -> None:
 def test_a_game_that_never_ends_is_stopped() -> None:
     with pytest.raises(HostFault, match=r"did not end within 0\.1 s"):
         referee.play_episode(
-            NeverOver(),
-            GEESE.configure({}),
-            Clock(),
-            bytes(16),
-            [REFUSED],
-            max_parallel_seats=1,
-            stop_after_seconds=0.1,
+            EpisodeRequest(
+                NeverOver(),
+                GEESE.configure({}),
+                Clock(),
+                bytes(16),
+                [REFUSED],
+                max_parallel_seats=1,
+                stop_after_seconds=0.1,
+            )
         )
 
 
@@ -186,15 +193,17 @@ def test_the_monitor_of_delays_keeps_the_usual_priority(monkeypatch: pytest.Monk
 
     usual = os.getpriority(os.PRIO_PROCESS, 0)
     referee.play_episode(
-        GEESE,
-        GEESE.configure({"episodeSteps": 3}),
-        Clock(),
-        bytes(16),
-        [IgnoresEndMessage(), REFUSED],
-        max_parallel_seats=1,
-        stop_after_seconds=60,
-        forgive_lateness=True,
-        on_step=look,
+        EpisodeRequest(
+            GEESE,
+            GEESE.configure({"episodeSteps": 3}),
+            Clock(),
+            bytes(16),
+            [IgnoresEndMessage(), REFUSED],
+            max_parallel_seats=1,
+            stop_after_seconds=60,
+            forgive_lateness=True,
+            on_step=look,
+        )
     )
     assert set(found) == {usual}
 
@@ -209,7 +218,15 @@ def test_apparent_waiting_at_the_end_does_not_void_the_match(
     loans: list[Loan | BundleRefused] = [loan, REFUSED]
     configuration = GEESE.configure({"episodeSteps": 3})
     played = referee.play_episode(
-        GEESE, configuration, Clock(), bytes(16), loans, max_parallel_seats=1, stop_after_seconds=60
+        EpisodeRequest(
+            GEESE,
+            configuration,
+            Clock(),
+            bytes(16),
+            loans,
+            max_parallel_seats=1,
+            stop_after_seconds=60,
+        )
     )
     assert loan.heard[-1] == "end"
     assert [report.verdict for report in played.seats] == [Verdict.DONE, Verdict.ERROR]
@@ -239,13 +256,15 @@ class Neighboured(GpuTurn):
         loan = IgnoresEndMessage()
         loan.gpu_turn = self
         return referee.play_episode(
-            GEESE,
-            GEESE.configure({"episodeSteps": 3}),
-            Clock(),
-            bytes(16),
-            [loan, REFUSED],
-            max_parallel_seats=1,
-            stop_after_seconds=60,
+            EpisodeRequest(
+                GEESE,
+                GEESE.configure({"episodeSteps": 3}),
+                Clock(),
+                bytes(16),
+                [loan, REFUSED],
+                max_parallel_seats=1,
+                stop_after_seconds=60,
+            )
         )
 
 
@@ -284,17 +303,23 @@ def test_before_a_fork_no_seat_spends_the_recorded_bank_again_in_each_step(
     monkeypatch.setattr(running_episode, "end_all", lambda loans: None)
     clock = Clock(act_seconds=0.02, bank_seconds=0.3)
     record = referee.play_episode(
-        GEESE,
-        GEESE.configure({"episodeSteps": 20}),
-        clock,
-        bytes(16),
-        [Slow(0), Slow(0)],
-        max_parallel_seats=2,
-        stop_after_seconds=60,
+        EpisodeRequest(
+            GEESE,
+            GEESE.configure({"episodeSteps": 20}),
+            clock,
+            bytes(16),
+            [Slow(0), Slow(0)],
+            max_parallel_seats=2,
+            stop_after_seconds=60,
+        )
     ).episode
     fork = Fork(record, len(record.steps) - 1, bytes(16))
+    loans = [Slow(0.12), Slow(0)]
     played = referee.continue_episode(
-        GEESE, fork, bytes(16), [Slow(0.12), Slow(0)], max_parallel_seats=2, stop_after_seconds=60
+        EpisodeRequest(
+            GEESE, {}, clock, bytes(16), loans, max_parallel_seats=2, stop_after_seconds=60
+        ),
+        fork,
     )
     assert [seat.verdict for seat in played.seats] == [Verdict.TIMEOUT, Verdict.DONE]
     step = played.seats[0].failed_step
