@@ -62,6 +62,7 @@ class LiveStream(StreamingResponse):
         super().__init__(content, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
 
     async def stream_response(self, send: Send) -> None:
+        """Overrides Starlette's method, which waits for a slow reader without a limit."""
         await send(
             {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
         )
