@@ -93,16 +93,21 @@ def rules_digest(name: str) -> str:
     The source is the file of its class, or all files of its package. The operator's file is added
     if it makes the game from another file's class.
     """
-    written = Path(inspect.getfile(type(GAMES[name])))
-    sources = [written]
-    if written.parent != Path(__file__).parent and (written.parent / "__init__.py").is_file():
-        sources = sorted(written.parent.glob("*.py"))
-    if name in _loaded_files and _loaded_files[name] not in sources:
-        sources.append(_loaded_files[name])
-    digests = [hashlib.sha256(source.read_bytes()).hexdigest() for source in sources]
+    digests = [hashlib.sha256(source.read_bytes()).hexdigest() for source in rule_files(name)]
     if len(digests) == 1:
         return digests[0]
     return hashlib.sha256("\n".join(digests).encode()).hexdigest()
+
+
+def rule_files(name: str) -> list[Path]:
+    """The files of ``rules_digest``."""
+    written = Path(inspect.getfile(type(GAMES[name])))
+    files = [written]
+    if written.parent != Path(__file__).parent and (written.parent / "__init__.py").is_file():
+        files = sorted(written.parent.glob("*.py"))
+    if name in _loaded_files and _loaded_files[name] not in files:
+        files.append(_loaded_files[name])
+    return files
 
 
 def _split_list(specs: str) -> list[str]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import games
 from games import GAMES, external
 from games.external import ExternalGameError
 from games.protocol import Game
@@ -123,3 +125,22 @@ def test_the_rules_digest_covers_the_operators_file(tmp_path: Path) -> None:
     assert both != external.rules_digest("hungry_geese")
     file.write_text(source.format("other") + "GAME.version = '2'\n")
     assert external.rules_digest("other") != both
+
+
+@pytest.mark.parametrize("name", ["battlesnake", "golad", "hungry_geese", "snake"])
+def test_the_rules_digest_covers_every_file_that_only_this_game_imports(name: str) -> None:
+    files = external.rule_files(name)
+    imported = {
+        node.module
+        for file in files
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.ImportFrom) and node.module is not None
+    }
+    covered = {_module_of(file) for file in files}
+    shared = {"games.configuration", "games.protocol"}
+    assert {module for module in imported if module.startswith("games")} <= covered | shared
+
+
+def _module_of(file: Path) -> str:
+    parts = file.relative_to(Path(games.__file__).parents[1]).with_suffix("").parts
+    return ".".join(part for part in parts if part != "__init__")

@@ -5,7 +5,7 @@ downwards. A round has two halves: player 0 moves and one generation passes, the
 same. A move passes, kills any cell, or gives up two cells for a birth. A player alone on the board
 at the end wins. The number of cells decides nothing.
 
-``golad_board`` keeps the cells of each side as the bits of one number.
+``board`` keeps the cells of each side as the bits of one number.
 
 Source of the rules: riddlesio/golad-engine.
 """
@@ -19,7 +19,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from games.configuration import ConfigurationField, configure
-from games.golad_board import Rules, cell_bit, next_generation, rules_for
+from games.golad.board import Rules, cell_bit, next_generation, rules_for
 from games.protocol import (
     ConfigurationError,
     GameError,
