@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -20,10 +21,12 @@ from ladder.tournaments import course_cache, courses
 from ladder.tournaments.course_cache import SeenCourse, TournamentLog
 from ladder.tournaments.courses import TournamentInputs, position_text
 from ladder.tournaments.entrants import entrants_of
-from ladder.tournaments.formats import Course, Progress, Standing, State
+from ladder.tournaments.formats import Course, Pairing, Progress, Standing, State
 from ladder.tournaments.records import Entrant, Tournament, TournamentGame, TournamentState
 
 usual: Final = UsualSeconds()
+NAMED: Final = re.compile(r"\{(\d+)\}")
+"""An entrant in the reason of a pairing."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,10 @@ class TournamentView:
     def name(self, number: int | None) -> str:
         """The agent's name, or ``?`` while nobody is known."""
         return "?" if number is None else self.entrant(number).agent_name
+
+    def reason(self, pairing: Pairing) -> str:
+        """Why these agents meet, or what decides whether they do, with their names."""
+        return NAMED.sub(lambda found: self.name(int(found[1])), pairing.reason)
 
     def standings(self, stage: int) -> list[Standing]:
         """The table of a stage that has begun."""

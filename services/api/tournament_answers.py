@@ -159,7 +159,7 @@ def pairing_out(view: TournamentView, one: Pairing) -> PairingOut:
         agents=list(agents),
         names=[view.name(number) for number in shown],
         state=one.state,
-        reason=one.reason,
+        reason=view.reason(one),
         order=[view.entrant(number).agent_id for number in outcome.order] if outcome else [],
         scores=list(outcome.scores) if outcome else [],
         outcome=outcome.text if outcome else None,

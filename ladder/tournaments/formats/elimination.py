@@ -153,7 +153,7 @@ def _run_node(
     found: Mapping[Key, Pairing],
 ) -> Pairing:
     one, two = (_entrant(run, origin, found) for origin in node.origins)
-    reason = _reason(node)
+    reason = _reason(node, found)
     place = Place(node.key, node.section, node.title, reason, node.origins)
     if node.is_reset and one is not None and two is not None:
         final = found[node.origins[0].key] if node.origins[0].key else None
@@ -185,8 +185,18 @@ def _entrant(run: StageRun, origin: Origin, found: Mapping[Key, Pairing]) -> int
     return source.outcome.order[1] if len(source.outcome.order) > 1 else EMPTY
 
 
-def _reason(node: Node) -> str:
+def _reason(node: Node, found: Mapping[Key, Pairing]) -> str:
     if node.is_reset:
-        return "The entrant from the losers' bracket won the first final, so each has lost once."
+        return _reason_of_reset(found, node.origins[0].key)
     one, two = (origin.text() for origin in node.origins)
     return f"The bracket joins {one} and {two}."
+
+
+def _reason_of_reset(found: Mapping[Key, Pairing], key: Key | None) -> str:
+    final = found[key] if key else None
+    if final is None or final.outcome is None:
+        return "It is played only if the entrant from the losers' bracket wins the first final."
+    winner = final.outcome.order[0]
+    if winner == final.entrants[0]:
+        return f"Not needed: {{{winner}}} won the first final."
+    return f"{{{winner}}} of the losers' bracket won the first final, so each has lost once."

@@ -159,7 +159,7 @@ class Pairing:
     origins: tuple[Origin, ...]
     state: State
     reason: str
-    """Why these entrants meet, in plain words."""
+    """Why these entrants meet, in plain words; ``{3}`` stands for the name of entrant 3."""
     outcome: Outcome | None = None
     wanted: tuple[WantedGame, ...] = ()
     """Games to play now. They can run in parallel, and none of them is superfluous."""

@@ -28,9 +28,10 @@ from ladder.tournaments import (
 )
 from ladder.tournaments.exports import export
 from ladder.tournaments.formats import encode_course, play
-from ladder.tournaments.records import GameOutcome, TournamentState
+from ladder.tournaments.records import GameOutcome, TournamentGame, TournamentState
 from tests.integration.ladder.contest import Contest, raise_contest
 from tests.integration.ladder.cup import (
+    Cup,
     better_seed_wins,
     raise_cup,
     void,
@@ -348,3 +349,33 @@ def test_a_league_has_a_limited_number_of_tournaments_at_a_time(
         raise_cup(duels)
     course_acts.cancel_tournament(duels.conn, cup.id, None, "the hall burnt")
     raise_cup(duels)
+
+
+def reason_of_second_final(cup: Cup) -> str:
+    view = cup.view()
+    assert view.course is not None
+    return view.reason(view.course.pairings[-1])
+
+
+def losers_bracket_wins_final(game: TournamentGame) -> list[int]:
+    """Entrant 2 comes from the losers' bracket and wins the first final alone."""
+    if game.pairing == "1.2.1":
+        return worse_seed_wins(game)
+    return better_seed_wins(game)
+
+
+@pytest.mark.parametrize("is_upset", [False, True])
+def test_the_reason_of_a_second_final_follows_the_first(duels: Contest, is_upset: bool) -> None:
+    cup = raise_cup(duels, {"stages": [{"format": "double_elimination", "reset": True}]})
+    cup.enter(2)
+    cup.start()
+    assert reason_of_second_final(cup) == (
+        "It is played only if the entrant from the losers' bracket wins the first final."
+    )
+    cup.play_on(losers_bracket_wins_final if is_upset else better_seed_wins)
+    one, two = (cup.view().name(number) for number in (1, 2))
+    assert reason_of_second_final(cup) == (
+        f"{two} of the losers' bracket won the first final, so each has lost once."
+        if is_upset
+        else f"Not needed: {one} won the first final."
+    )
