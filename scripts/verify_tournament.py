@@ -6,6 +6,7 @@ EXPORT.json is the export of a tournament. This file needs Python 3.9 and nothin
 - that the revealed seed is the one whose digest was published before,
 - the seed order: by score, and drawn among equal and missing scores,
 - round robins, groups and gauntlets, brackets, the first round of a Swiss stage and its colors,
+- that agents of one team met in a Swiss stage only in rounds that gave up a rule,
 - the seats of knock-out heats, and how even the seats of other heats are,
 - seats and seeds of all games, and the points of every pairing.
 
@@ -165,6 +166,15 @@ def check_games(seed, stage, pairing):
         check(f"winner of {key} has the most points", points[one] >= points[two], True)
 
 
+def check_teams(pairings, prohibited):
+    """Checks that agents of one team met only in rounds that allowed no other pairing."""
+    for pairing in pairings:
+        if pairing["section"] == "play-off" or pairing.get("rule_given_up"):
+            continue
+        meets = sorted(pairing["entrants"]) in prohibited
+        check(f"{pairing['key']} joins two agents of one team", meets, False)
+
+
 def check_stage(data, seed, number, stage, field):
     pairings = [p for p in data["pairings"] if p["key"].split(".")[0] == str(number)]
     kind = stage["format"]
@@ -192,6 +202,7 @@ def check_stage(data, seed, number, stage, field):
                     entrants[0] == field[0],
                     first_seat,
                 )
+        check_teams(pairings, data["prohibited"])
     elif kind == "knockout_heats":
         check_knockout_heats(number, seed, pairings)
     elif kind in ("heats", "swiss_heats") and not data["withdrawn"]:

@@ -73,6 +73,8 @@ def make_inputs(
     numbered = tuple(one for one in entrants if one.number is not None)
     teams = defaultdict(list)
     for one in numbered:
+        if one.is_reference:
+            continue
         teams[one.team_id_at_lock].append(one.number or 0)
     prohibited = frozenset((a, b) for own in teams.values() for a in own for b in own if a < b)
     return TournamentInputs(

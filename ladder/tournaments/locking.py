@@ -14,7 +14,7 @@ from ladder.ratings import standing_versions
 from ladder.runtime_profiles import REMOTE
 from ladder.standings import leaderboard
 from ladder.tournaments import tournaments
-from ladder.tournaments.entrants import entrants_of
+from ladder.tournaments.entrants import LOCKED_AS_REFERENCE, entrants_of
 from ladder.tournaments.formats import check_plan, draw_order
 from ladder.tournaments.records import Entrant, EntrantState, EntryRule, Tournament, TournamentState
 
@@ -32,6 +32,7 @@ class _Frozen:
     entry_id: EntryId
     submission_id: SubmissionId
     profile: str
+    is_reference: bool
     score: float | None
     deviation: float | None
 
@@ -82,6 +83,8 @@ def lock_entrants(conn: Connection, tournament_id: TournamentId, by: UserId | No
                 *(each.score, each.deviation, found.id, each.agent_id),
             ),
         )
+        if each.is_reference:
+            tournaments.record_act(conn, found.id, LOCKED_AS_REFERENCE, agent_id=each.agent_id)
     _move_dates(conn, found.id)
     tournaments.set_state(conn, found.id, TournamentState.LOCKED)
     tournaments.record_act(
@@ -138,7 +141,7 @@ def _frozen_submissions(conn: Connection, found: Tournament) -> dict[AgentId, _F
     latest = standing_versions.latest_version(conn, found.season_id)
     places = latest[1] if latest is not None else {}
     rows = conn.execute(
-        "select distinct on (e.agent_id) e.agent_id, e.id, e.submission_id, e.profile"
+        "select distinct on (e.agent_id) e.agent_id, e.id, e.submission_id, e.profile, e.is_anchor"
         " from entries e join teams t on t.id = e.team_id where e.season_id = %s"
         " and e.state = 'active' and t.erased_at is null and e.agent_id in"
         " (select agent_id from tournament_entrants where tournament_id = %s and state = 'entered')"
@@ -146,13 +149,14 @@ def _frozen_submissions(conn: Connection, found: Tournament) -> dict[AgentId, _F
         (found.season_id, found.id),
     )
     frozen = {}
-    for agent_id, entry_id, submission_id, profile in rows:
+    for agent_id, entry_id, submission_id, profile, is_anchor in rows:
         place = places.get(entry_id)
         frozen[agent_id] = _Frozen(
             agent_id,
             entry_id,
             submission_id,
             profile,
+            is_anchor,
             None if place is None else place.score,
             None if place is None else place.sigma,
         )

@@ -68,7 +68,7 @@ def _relaxations(report: Report) -> Iterator[tuple[str, Report]]:
         ),
     )
     yield "the seats are uneven", replace(bare, forbidden=report.forbidden | met)
-    yield "a prohibited pair meets", replace(bare, forbidden=met)
+    yield "agents of one team meet", replace(bare, forbidden=met)
     yield "some meet again", replace(bare, forbidden=report.forbidden | last)
     yield "some meet again at once", replace(bare, forbidden=frozenset())
     free = replace(

@@ -69,7 +69,7 @@ def export_json(
                 ],
                 "withdrawn": {str(n): at for n, at in sorted(progress.withdrawn.items())},
                 "fields": course.fields,
-                "pairings": [_pairing(each, progress) for each in course.pairings],
+                "pairings": [_pairing(each, progress, course) for each in course.pairings],
                 "ranking": course.ranking,
             },
             order="deterministic",
@@ -78,9 +78,10 @@ def export_json(
     )
 
 
-def _pairing(pairing: Pairing, progress: Progress) -> dict[str, object]:
+def _pairing(pairing: Pairing, progress: Progress, course: Course) -> dict[str, object]:
     games = sorted(progress.results.get(pairing.key, ()), key=lambda each: each.number)
     outcome = pairing.outcome
+    paired = course.published.get(pairing.round)
     return {
         "key": str(pairing.key),
         "title": pairing.title,
@@ -89,6 +90,7 @@ def _pairing(pairing: Pairing, progress: Progress) -> dict[str, object]:
         "entrants": pairing.entrants,
         "order": outcome.order if outcome else None,
         "scores": outcome.scores if outcome else None,
+        "rule_given_up": paired.note if paired else "",
         "decided_by": outcome.by.value if outcome else None,
         "games": [_game(each) for each in games],
     }

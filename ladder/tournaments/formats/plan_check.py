@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Final
 
 from ladder.errors import Invalid
 from ladder.tournaments.formats.plan import (
@@ -22,6 +23,8 @@ from ladder.tournaments.formats.plan import (
     SwissHeats,
     TieBreak,
 )
+
+TEAM_RULE: Final = "agents of one team do not meet if another pairing is possible"
 
 
 def check_plan(plan: Plan, size: int, seats: int) -> None:
@@ -125,7 +128,7 @@ def _describe_format(stage: Stage) -> str:
         case Groups(groups=groups, cycles=cycles):
             return f"{groups} groups, {'double ' if cycles == 2 else ''}round robin in each"
         case Swiss(rounds=rounds):
-            return f"Swiss, {_counted(rounds, 'round')}"
+            return f"Swiss, {_counted(rounds, 'round')}; {TEAM_RULE}"
         case Gauntlet(heads=heads):
             return f"Gauntlet: the first {heads} against each of the others"
         case SingleElimination(third_place=third):

@@ -196,7 +196,7 @@ class Event:
     """Number of entrants."""
     seed: bytes
     prohibited: frozenset[tuple[int, int]] = frozenset()
-    """Pairs that a Swiss stage never pairs, such as two entrants of one team."""
+    """Pairs that a Swiss stage never pairs, because they are of one team."""
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ladder.tournaments.formats.draw import draw_number
 from ladder.tournaments.formats.plan import Swiss
@@ -68,11 +68,14 @@ def _pairings_of_round(
 ) -> list[Pairing]:
     number = len(rounds) + 1
     score = swiss_scores(run, rounds)
+    here = [each for pair in paired.pairs for each in pair]
     made = []
     for n, pair in enumerate(paired.pairs, 1):
         key = Key(run.number, number, n)
-        scores = [score[each] for each in pair]
-        place = Place(key, "", f"Round {number}", _reason(scores, paired.note))
+        reason = _reason([score[each] for each in pair], paired.note)
+        if not paired.note:
+            reason += _team_mates(run, pair, here, score)
+        place = Place(key, "", f"Round {number}", reason)
         if len(pair) == 1:
             made.append(run.bye(place, pair[0]))
         else:
@@ -92,6 +95,25 @@ def _reason(scores: Sequence[float], note: str) -> str:
     if note:
         text = f"{text.split(' and have')[0].rstrip('.')}. The rules allow no pairing, so {note}."
     return text
+
+
+def _team_mates(
+    run: StageRun, pair: Sequence[int], here: Sequence[int], score: Mapping[int, float]
+) -> str:
+    """Says which entrants with the same score the floated one could not meet, being of its team."""
+    if len({score[each] for each in pair}) < 2:
+        return ""
+    floated = max(pair, key=score.__getitem__)
+    mates = [
+        each
+        for each in here
+        if score[each] == score[floated]
+        and (min(each, floated), max(each, floated)) in run.event.prohibited
+    ]
+    if not mates:
+        return ""
+    names = ", ".join(f"{{{each}}}" for each in [floated, *mates[:-1]])
+    return f" {names} and {{{mates[-1]}}} are of one team."
 
 
 def swiss_scores(run: StageRun, rounds: Sequence[Sequence[Pairing]]) -> dict[int, float]:

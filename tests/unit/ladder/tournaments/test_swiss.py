@@ -2,10 +2,23 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from random import Random
 
 from py4swiss.trf import TrfParser
 
-from ladder.tournaments.formats import By, Event, Plan, Progress, Swiss, export_trf, play
+from ladder.tournaments.formats import (
+    By,
+    Event,
+    Game,
+    Plan,
+    Progress,
+    Swiss,
+    WantedGame,
+    describe_plan,
+    export_trf,
+    play,
+)
+from ladder.tournaments.formats.plan_check import TEAM_RULE
 from ladder.tournaments.formats.trf import Player, Report, RoundOf, write_report
 from tests.unit.ladder.tournaments.dutch_tournaments import ANSWERS, digest_of, pair_here
 from tests.unit.ladder.tournaments.simulated import Played, play_out
@@ -84,3 +97,25 @@ def test_a_swiss_stage_ends_if_all_withdrew_before_its_start() -> None:
     course = play(event, Progress({}, {1: (1, 0), 2: (1, 0)}))
     assert course.finished
     assert course.ranking == (1, 2)
+
+
+def test_the_reason_of_a_floated_pairing_names_agents_of_one_team() -> None:
+    def better_wins(wanted: WantedGame, rng: Random) -> Game:
+        best = min(wanted.entrants)
+        return Game(wanted.number, wanted.entrants, tuple(1 + (e != best) for e in wanted.entrants))
+
+    mates = frozenset({(1, 2)})
+    played = play_out(Swiss(rounds=3), 6, result=better_wins, prohibited=mates)
+    floated = [each.reason for each in played.course.pairings if "Floated" in each.reason]
+    told = [reason for reason in floated if "of one team" in reason]
+    assert told
+    assert all(
+        reason.endswith(("{1} and {2} are of one team.", "{2} and {1} are of one team."))
+        for reason in told
+    )
+    free = play_out(Swiss(rounds=3), 6, result=better_wins)
+    assert not [each for each in free.course.pairings if "of one team" in each.reason]
+
+
+def test_a_plan_tells_the_rule_of_teams() -> None:
+    assert TEAM_RULE in describe_plan(Plan((Swiss(rounds=3),)))[0]

@@ -69,3 +69,11 @@ def test_script_finds_every_changed_draw(tmp_path: Path) -> None:
     changed[3]["pairings"][0]["games"][0]["seed"] = "00" * 16
     changed[4]["pairings"][0]["games"][0]["entrants"].reverse()
     assert [verify(data, tmp_path).returncode for data in changed] == [1] * 5
+
+
+def test_script_finds_agents_of_one_team_that_met(tmp_path: Path) -> None:
+    data = export(play_out(Swiss(rounds=3), 6, 1))
+    met = sorted(data["pairings"][0]["entrants"])
+    said = verify({**data, "prohibited": [met]}, tmp_path)
+    assert said.returncode == 1
+    assert "DIFFERS  1.1.1 joins two agents of one team" in said.stdout
