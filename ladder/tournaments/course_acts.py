@@ -18,9 +18,7 @@ def start_tournament(conn: Connection, tournament_id: TournamentId, by: UserId |
     """Starts a locked tournament now. The scheduler queues its first games. Raises Conflict."""
     found = tournaments.lock_tournament_row(conn, tournament_id)
     if found.state is not TournamentState.LOCKED:
-        raise Conflict(
-            f"only a locked tournament can start; this one is {found.state}", field="act"
-        )
+        raise Conflict(f"only a locked tournament can start; this one is {found.state}")
     start(conn, found, by)
 
 
@@ -31,7 +29,7 @@ def cancel_tournament(
     """Ends a tournament without a champion; its games in flight are void. Raises Conflict."""
     found = tournaments.lock_tournament_row(conn, tournament_id)
     if found.state.is_over:
-        raise Conflict(f"the tournament is {found.state} already", field="act")
+        raise Conflict(f"it cannot be cancelled: the tournament is {found.state}")
     cancel(conn, found, by, reason or "a host cancelled it")
     audit_log.record_audit(
         conn,

@@ -159,7 +159,7 @@ def check_in(
     """Says that the agent takes part. Raises Conflict outside the check-in, NotFound."""
     found = tournaments.lock_tournament_row(conn, tournament_id)
     if found.state is not TournamentState.CHECK_IN:
-        raise Conflict(f"the check-in is not open: the tournament is {found.state}", field="act")
+        raise Conflict(f"the check-in is not open: the tournament is {found.state}")
     changed = conn.execute(
         "update tournament_entrants set checked_in_at = coalesce(checked_in_at, now())"
         " where tournament_id = %s and agent_id = %s and state = 'entered'",
@@ -233,7 +233,7 @@ def _take_out(
 ) -> Tournament:
     found = tournaments.lock_tournament_row(conn, tournament_id)
     if found.state.is_over:
-        raise Conflict(f"the tournament is {found.state}", field="act")
+        raise Conflict(_too_late(found, state))
     changed = conn.execute(
         "update tournament_entrants set state = %s, reason = %s, last_position ="
         " case when number is not null then %s end where tournament_id = %s and agent_id = %s"
@@ -246,12 +246,20 @@ def _take_out(
     return found
 
 
+def _too_late(found: Tournament, state: EntrantState) -> str:
+    """Why nobody leaves a tournament that is over, and what a host can still do."""
+    text = f"the tournament is {found.state}: no agent can be {state} any more"
+    if found.state is TournamentState.FINISHED:
+        text += "; a host can have a pairing played again with `peck tournament rejudge`"
+    return text
+
+
 def _raise_not_entered(
     conn: Connection, tournament_id: TournamentId, agent_id: AgentId
 ) -> NoReturn:
     for one in entrants_of(conn, tournament_id):
         if one.agent_id == agent_id:
-            raise Conflict(f"this agent is {one.state.replace('_', ' ')} already", field="act")
+            raise Conflict(f"this agent is {one.state.replace('_', ' ')} already")
     raise NotFound("this agent is not entered")
 
 

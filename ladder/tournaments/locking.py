@@ -47,10 +47,7 @@ def lock_entrants(conn: Connection, tournament_id: TournamentId, by: UserId | No
     """
     found = tournaments.lock_tournament_row(conn, tournament_id)
     if found.state not in (TournamentState.REGISTRATION, TournamentState.CHECK_IN):
-        raise Conflict(
-            f"only an open registration can be locked; the tournament is {found.state}",
-            field="act",
-        )
+        raise Conflict(f"only an open registration can be locked; the tournament is {found.state}")
     if found.entry_rule is EntryRule.TOP:
         _enter_best(conn, found)
     playing = [one for one in entrants_of(conn, found.id) if one.state is EntrantState.ENTERED]

@@ -18,7 +18,8 @@ from ladder.tournaments.records import EntrantState, Tournament, TournamentState
 from ladder.tournaments.views import TournamentView, view_tournament
 
 ROWS: Final = (
-    "select t.id, count(*) filter (where x.state = 'entered') as entered,"
+    "select t.id, case when count(x.number) > 0 then count(x.number)"
+    "   else count(*) filter (where x.state = 'entered') end as entered,"
     " coalesce(bool_or(x.number is not null), false) as has_course,"
     " case when t.embargo = 'public' then false else exists (select 1 from tournament_games g"
     "   where g.tournament_id = t.id and g.embargo <> 'public') end as hides,"
@@ -37,7 +38,7 @@ class TournamentSummary:
     state: TournamentState
     """As shown: a finished tournament runs on while its end is hidden."""
     entered: int
-    """Number of entrants."""
+    """Number of entrants: after the lock all of the seed order, also those that left since."""
     position: str
     champion_id: AgentId | None
     champion_name: str | None
@@ -56,13 +57,20 @@ class _Row:
     champion_name: str | None
 
 
+def count_entrants(view: TournamentView) -> int:
+    """Number of entrants: after the lock all of the seed order, also those that left since."""
+    if view.field is not None:
+        return len(view.field.entrants)
+    return sum(one.state is EntrantState.ENTERED for one in view.entrants)
+
+
 def summary_of(view: TournamentView) -> TournamentSummary:
     """The summary of a view."""
     champion = view.champion
     return TournamentSummary(
         view.tournament,
         view.state,
-        sum(one.state is EntrantState.ENTERED for one in view.entrants),
+        count_entrants(view),
         view.position,
         champion.agent_id if champion else None,
         champion.agent_name if champion else None,

@@ -222,8 +222,7 @@ def _require_state(found: Tournament, what: str, *allowed: TournamentState) -> N
     if found.state not in allowed:
         raise Conflict(
             f"a tournament can be {what} while it is {' or '.join(allowed)};"
-            f" this one is {found.state}",
-            field="act",
+            f" this one is {found.state}"
         )
 
 

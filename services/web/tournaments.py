@@ -50,7 +50,7 @@ from ladder.tournaments.request_models import (
     TournamentAct,
     TournamentActName,
 )
-from ladder.tournaments.summaries import summarize
+from ladder.tournaments.summaries import count_entrants, summarize
 from ladder.tournaments.views import TournamentView, view_tournament
 from services.http import auth, permissions, tournament_acts
 from services.http.app_state import Db
@@ -251,7 +251,7 @@ def render_tournament(
         if view.is_host and view.course
         else [],
         certainty=_certainty(view, season),
-        entered=sum(one.state is EntrantState.ENTERED for one in view.entrants),
+        entered=count_entrants(view),
         shows=shows.list_shows(conn, found.id) if view.is_host else [],
         show_address=show_address,
         anchor=anchor,

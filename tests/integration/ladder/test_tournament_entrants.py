@@ -13,8 +13,9 @@ from ladder.matches import history
 from ladder.standings import leaderboard
 from ladder.tournaments import advance, entrants, locking
 from ladder.tournaments.records import EntrantState
+from ladder.tournaments.summaries import summarize, summary_of
 from tests.integration.ladder.contest import Contest, raise_contest
-from tests.integration.ladder.cup import raise_cup
+from tests.integration.ladder.cup import ADMIN, raise_cup
 from tests.integration.ladder.test_team_merges import merge
 
 
@@ -143,3 +144,23 @@ def test_reference_agents_are_no_team_mates_unless_an_older_version_locked(
     field = cup.view().field
     assert field is not None
     assert len(field.event.prohibited) == (3 if locked_by_older_version else 0)
+
+
+def test_the_number_of_entrants_stays_after_the_lock(duels: Contest) -> None:
+    cup = raise_cup(duels)
+    cup.enter(6)
+    cup.start()
+    entrants.withdraw(duels.conn, cup.id, cup.agent_of(1), None)
+    entrants.disqualify(duels.conn, cup.id, cup.agent_of(2), None, "a test")
+    assert [one.entered for one in summarize(duels.conn, ADMIN, [cup.row])] == [6]
+    assert summary_of(cup.view()).entered == 6
+
+
+def test_a_disqualification_after_the_end_says_what_is_not_possible(duels: Contest) -> None:
+    cup = raise_cup(duels)
+    cup.enter(2)
+    cup.start()
+    cup.play_on()
+    with pytest.raises(Conflict, match="no agent can be disqualified any more; a host") as refused:
+        entrants.disqualify(duels.conn, cup.id, cup.agent_of(2), None, "a test")
+    assert refused.value.field is None
