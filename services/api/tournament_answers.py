@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -54,6 +55,7 @@ class EntrantOut(BaseModel):
     team_name: str
     state: EntrantState
     number: int | None = Field(description="place in the seed order; null before the lock")
+    place: int | None = Field(description="over all stages; null until the end is public")
     is_remote: bool = Field(description="it runs at its owner's address and cannot be frozen")
     checked_in: bool
     reason: str | None
@@ -191,7 +193,7 @@ def table_row_out(view: TournamentView, row: Standing) -> TableRowOut:
     )
 
 
-def entrant_out(one: Entrant) -> EntrantOut:
+def entrant_out(one: Entrant, ranking: Sequence[int] = ()) -> EntrantOut:
     return EntrantOut(
         agent_id=one.agent_id,
         agent_name=one.agent_name,
@@ -199,6 +201,7 @@ def entrant_out(one: Entrant) -> EntrantOut:
         team_name=one.team_name,
         state=one.state,
         number=one.number,
+        place=ranking.index(one.number) + 1 if one.number in ranking else None,
         is_remote=one.is_remote,
         checked_in=one.checked_in_at is not None,
         reason=one.reason,

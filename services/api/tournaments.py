@@ -229,8 +229,11 @@ def decide_tournament_rejudgement(
 def list_entrants(
     tournament: TournamentKey, conn: Db, who: Anyone, span: Paging
 ) -> Page[EntrantOut]:
-    """Lists the entrants in seed order. Before the lock in order of entry."""
-    return span.part(_view(conn, who, tournament).entrants, entrant_out)
+    """Lists the entrants in seed order. Before the lock in order of entry. At the end with their
+    places over all stages."""
+    view = _view(conn, who, tournament)
+    ranking = view.course.ranking if view.course else ()
+    return span.part(view.entrants, lambda one: entrant_out(one, ranking))
 
 
 @router.post(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Final
 
 from services.api_client import Json
@@ -25,6 +26,28 @@ def show(found: Json, as_json: bool) -> None:
     if found["end_reason"]:
         stdout.print(f"cancelled: {found['end_reason']}")
     stdout.print(f"SHA-256 of the random seed of all draws: {found['draw_digest']}")
+
+
+def show_tables(rows: list[Json]) -> None:
+    """Prints the table of a stage, one for each group."""
+    for group, found in groupby(rows, key=lambda row: row["group"]):
+        if group:
+            stdout.print(f"group {group}")
+        table(
+            ["#", "agent", "score", "played", "why this place"],
+            [
+                (row["rank"], row["agent_name"], row["score"], row["played"], row["explanation"])
+                for row in found
+            ],
+        )
+
+
+def show_final_places(entrants: list[Json]) -> None:
+    """Prints who has which place over all stages."""
+    placed = sorted((one["place"], one["agent_name"]) for one in entrants if one["place"])
+    if placed:
+        stdout.print("final places over all stages")
+        table(["#", "agent"], placed)
 
 
 def _date_text(found: Json) -> str:

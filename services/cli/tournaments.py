@@ -9,10 +9,16 @@ from typing import Annotated, Any
 import typer
 
 from ladder.tournaments.plan_choices import FormatChoice, PlanChoice, plan_of_choice
+from services.api_client import Json
 from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
 from services.cli.name_lookup import agent_to_enter, entered_agent, own_agent
 from services.cli.saved_login import MissingInput, connect
-from services.cli.tournament_output import show, show_rejudgements
+from services.cli.tournament_output import (
+    show,
+    show_final_places,
+    show_rejudgements,
+    show_tables,
+)
 
 tournaments = typer.Typer(help="Make, enter and follow tournaments.", no_args_is_help=True)
 Tournament = Annotated[str, typer.Argument(help="Id of the tournament (trn_...).")]
@@ -114,27 +120,24 @@ def show_tournament(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show a tournament with the table of a stage."""
+    """Show a tournament with the table of a stage, and at the end the places over all stages."""
     with connect(needs_token=False) as ladder:
         found = ladder.get(f"/v1/tournaments/{tournament}")
         stage = stage or int(found["position"].partition(".")[0])
         path = f"/v1/tournaments/{tournament}/standings"
         rows = list(ladder.list_items(path, stage=stage, limit=200))
+        stages = len(found["plan"]["stages"])
+        entrants: list[Json] = []
+        if stages > 1 and not as_json and found["champion_name"]:
+            entrants = list(ladder.list_items(f"/v1/tournaments/{tournament}/entrants", limit=200))
     if as_json:
         print_json({**found, "standings": rows})
         return
     show(found, False)
-    if rows:
-        stages = len(found["plan"]["stages"])
-        if stages > 1:
-            stdout.print(f"stage {stage} of {stages}")
-        table(
-            ["#", "agent", "score", "played", "why this place"],
-            [
-                (row["rank"], row["agent_name"], row["score"], row["played"], row["explanation"])
-                for row in rows
-            ],
-        )
+    if rows and stages > 1:
+        stdout.print(f"stage {stage} of {stages}")
+    show_tables(rows)
+    show_final_places(entrants)
 
 
 @tournaments.command("bracket")

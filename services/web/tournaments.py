@@ -238,6 +238,7 @@ def render_tournament(
         league=view.league,
         season=season,
         plan=describe_plan(found.plan),
+        final_places=view.course.ranking if view.course and len(found.plan.stages) > 1 else (),
         stages=stages,
         round_title=_round_title(view, stages),
         choice=choice,
@@ -342,10 +343,16 @@ def _round_title(view: TournamentView, stages: list[StagePart]) -> str:
 
 
 def _own_pairings(view: TournamentView, own: set[int]) -> list[Pairing]:
-    """The pairings of the visitor's agents."""
+    """The pairings of the visitor's agents. An agent that left plays no duel any more; a heat that
+    is paired it plays to the end."""
     if view.course is None or not own:
         return []
-    return [one for one in view.course.pairings if own.intersection(one.entrants)]
+    here = {n for n in own if view.entrant(n).state is EntrantState.ENTERED}
+    return [
+        one
+        for one in view.course.pairings
+        if (own if one.outcome or len(one.entrants) > 2 else here).intersection(one.entrants)
+    ]
 
 
 def _agents_to_enter(conn: Connection, who: Viewer, view: TournamentView) -> list[Agent]:

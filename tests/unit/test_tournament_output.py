@@ -31,11 +31,17 @@ class Service:
     """Answers as the API does. The winner of a stage is named after it."""
 
     def get(self, _path: str) -> dict[str, Any]:
-        return FOUND
+        return {**FOUND, "champion_name": "first"}
 
-    def list_items(self, _path: str, *, stage: int, limit: int) -> Iterator[dict[str, Any]]:
+    def list_items(
+        self, path: str, *, limit: int, stage: int | None = None
+    ) -> Iterator[dict[str, Any]]:
         assert limit
-        line = {"rank": 1, "score": 1.0, "played": 1, "explanation": ""}
+        if path.endswith("/entrants"):
+            yield {"place": 2, "agent_name": "second"}
+            yield {"place": 1, "agent_name": "first"}
+            return
+        line = {"rank": 1, "score": 1.0, "played": 1, "explanation": "", "group": 0}
         yield {**line, "agent_name": f"winner of stage {stage}"}
 
 
@@ -70,3 +76,15 @@ def test_a_tournament_is_shown_with_the_table_of_its_newest_or_the_chosen_stage(
     printed = capsys.readouterr().out
     assert f"stage {shown} of 2" in printed.splitlines()
     assert f"winner of stage {shown}" in printed
+    places = printed.partition("final places over all stages")[2]
+    assert places.index("first") < places.index("second")
+
+
+def test_each_group_has_a_table_with_its_name(capsys: pytest.CaptureFixture[str]) -> None:
+    line = {"rank": 1, "score": 1.0, "played": 1, "explanation": ""}
+    tournament_output.show_tables(
+        [{**line, "group": group, "agent_name": f"best of {group}"} for group in (1, 2)]
+    )
+    printed = capsys.readouterr().out
+    parts = ("group 1", "best of 1", "group 2", "best of 2")
+    assert sorted(parts, key=printed.index) == list(parts)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from ladder.enums import Embargo
-from ladder.ids import TournamentId
-from ladder.tournaments import embargo
+from ladder.ids import AgentId, TournamentId
+from ladder.tournaments import advance, embargo, entrants
 from ladder.tournaments.formats import Certainty
 from tests.integration.api.browsing import FIELD, browse
 from tests.integration.api.test_tournament_spoilers import make_cup, play
@@ -79,3 +79,43 @@ def test_the_page_counts_the_pairs_of_a_sure_series(
     )
     with browse(world, "host") as browser:
         assert f"90 % needs {words} each series" in browser.get(f"/tournaments/{cup}").text
+
+
+def test_a_disqualified_agent_is_told_no_game_to_expect(world: World) -> None:
+    with world.connect() as conn:
+        made = make_cup(conn, world)
+        advance.advance_one(conn, made, lambda _: 0)
+        rival = AgentId(world.agents["public.rival"])
+        entrants.disqualify(conn, made, rival, None, "a test")
+        conn.commit()
+    with browse(world, "rival") as browser:
+        page = browser.get(f"/tournaments/{made}").text
+        lists = browser.get("/leagues/public/tournaments").text
+    assert "disqualified" in page
+    assert "Your matches" in page
+    assert not own_matches(page)
+    assert "Created" in lists
+
+
+def test_places_over_all_stages_follow_the_end(world: World) -> None:
+    plan = {
+        "stages": [
+            {"format": "swiss", "rounds": 1, "advance": 2},
+            {"format": "single_elimination"},
+        ]
+    }
+    with world.connect() as conn:
+        made = make_cup(conn, world, plan)
+        play(conn, world, made, worse_seed_wins)
+    assert {one["place"] for one in answer(world, made, "entrants")} == {None}
+    with world.connect() as conn:
+        embargo.reveal(conn, made, Embargo.PUBLIC, None)
+        conn.commit()
+    places = {one["place"]: one["agent_name"] for one in answer(world, made, "entrants")}
+    assert sorted(places) == [1, 2, 3]
+    with browse(world, "stranger") as browser:
+        page = browser.get(f"/tournaments/{made}").text
+    card = page.partition("Final places</h2>")[2].partition("</section>")[0]
+    assert [card.index(places[place]) for place in (1, 2, 3)] == sorted(
+        card.index(name) for name in places.values()
+    )

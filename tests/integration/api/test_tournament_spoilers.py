@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import httpx
@@ -114,12 +115,15 @@ def masked(text: str) -> str:
     return text
 
 
-def make_cup(conn: Connection, world: World) -> TournamentId:
-    """A running single elimination of three agents, whose results are hidden."""
+SINGLE = {"stages": [{"format": "single_elimination", "series": {"pairs": 2}}]}
+
+
+def make_cup(conn: Connection, world: World, plan: Mapping[str, Any] = SINGLE) -> TournamentId:
+    """A running tournament of three agents, whose results are hidden; single elimination."""
     season, league = seasons.get_season_and_league(conn, SeasonId(world.seasons["public"]))
     wanted = NewTournament(
         title="Cup",
-        plan={"stages": [{"format": "single_elimination", "series": {"pairs": 2}}]},
+        plan=dict(plan),
         embargo=Embargo.HIDDEN,
     )
     conn.execute("update seasons set cadence_seconds = 86400")  # no alarm on a slow machine
