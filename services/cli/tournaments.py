@@ -104,9 +104,12 @@ def list_tournaments(
         print_json(rows)
         return
     table(
-        ["id", "title", "state", "entrants", "champion"],
+        ["id", "title", "state", "created (UTC)", "entrants", "champion"],
         [
-            (row["id"], row["title"], row["state"], row["entered"], row["champion_name"])
+            (
+                *(row["id"], row["title"], row["state"], timestamp_text(row["created_at"])),
+                *(row["entered"], row["champion_name"]),
+            )
             for row in rows
         ],
     )

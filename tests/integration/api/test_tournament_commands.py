@@ -57,7 +57,9 @@ def test_every_command_of_tournaments_does_what_it_says(
     made = json.loads(peck("host", "create", "public", "Cup", "--draft", "--pairs", "1", "--json"))
     cup = made["id"]
     assert made["state"] == TournamentState.DRAFT
-    assert cup in peck("host", "list", "--league", "public")
+    listed = peck("host", "list", "--league", "public")
+    assert cup in listed
+    assert made["created_at"][:10] in listed
     assert cup not in peck("stranger", "list")
     assert "registration" in peck("host", "open", cup)
     for person, agent in (("member", mine), ("rival", rivals), ("host", hosts)):
