@@ -94,7 +94,7 @@ def test_a_table_of_different_numbers_of_heats_shows_points_a_heat(
         cup.start()
         cup.play_round()
         cup.play_round()
-        means = [line.mean for line in cup.view().standings(1)]
+        means = [line.points_a_heat for line in cup.view().standings(1)]
         _, secret = shows.create_show(conn, cup.id, contest.host, NewShow())
         for width in (1280, 390):
             mine = tab(width=width)

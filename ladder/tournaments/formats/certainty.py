@@ -207,9 +207,8 @@ class _World:
             gained = _series_score(points, pairs)
             np.add.at(score, (rows, one[None, :]), gained + 1e-4 * points)
             np.add.at(score, (rows, two[None, :]), 1 - gained + 1e-4 * (2 * pairs - points))
-        if heads is not None:  # means, as the others meet fewer opponents
-            score[:, :heads] /= count - heads
-            score[:, heads:] /= heads
+        if heads is not None:  # the others meet fewer opponents
+            score[:, heads:] -= count
         return _by_score(field, score)
 
     def _swiss(self, stage: Swiss, field: Ints) -> Ints:

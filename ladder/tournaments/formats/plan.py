@@ -88,9 +88,7 @@ class Swiss(_Duels, frozen=True, forbid_unknown_fields=True, tag="swiss"):
 
 
 class Gauntlet(_Duels, frozen=True, forbid_unknown_fields=True, tag="gauntlet"):
-    """The first entrants each meet all the others. The score per pairing ranks them, since numbers
-    of pairings differ.
-    """
+    """The first entrants each meet all the others."""
 
     heads: Annotated[int, Meta(ge=1, le=16)] = 1
     tie_breaks: TieBreaks = (TieBreak.WINS, TieBreak.GAME_POINTS)

@@ -16,7 +16,6 @@ Entrant = NewType("Entrant", int)
 Position = tuple[int, int]
 """A stage and a round, both from 1."""
 POINTS_A_HEAT: Final = "points a heat"
-SCORE_A_PAIRING: Final = "score a pairing"
 """Name of a column of tables of heats, if the entrants have different numbers of heats."""
 
 
@@ -268,14 +267,6 @@ class Standing:
     """Why it stands before the next one."""
 
     @property
-    def mean(self) -> str:
-        """What orders entrants with different numbers of heats or pairings, as shown; empty in
-        other tables.
-        """
-        shown = dict(self.tie_breaks)
-        return shown.get(POINTS_A_HEAT, "") or shown.get(SCORE_A_PAIRING, "")
-
-    @property
-    def mean_unit(self) -> str:
-        """By what the mean is divided."""
-        return "pairing" if SCORE_A_PAIRING in dict(self.tie_breaks) else "heat"
+    def points_a_heat(self) -> str:
+        """What orders heats whose numbers differ, as shown; empty in other tables."""
+        return dict(self.tie_breaks).get(POINTS_A_HEAT, "")

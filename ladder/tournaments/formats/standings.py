@@ -51,14 +51,14 @@ def _table(
 ) -> list[Standing]:
     inside = set(members)
     own = [each for each in pairings if set(each.entrants) <= inside]
-    record = read_record(stage, members, own)
+    record = read_record(members, own)
     members = sorted(members, key=lambda each: run.seeds[each])
     return [
         Standing(
             rank,
             ranked.entrant,
             group,
-            sum(duel.score for duel in record.duels[ranked.entrant]),
+            record.score(ranked.entrant),
             sum(duel.opponent is not None for duel in record.duels[ranked.entrant]),
             sum(duel.score == 1.0 for duel in record.duels[ranked.entrant]),
             ranked.values,

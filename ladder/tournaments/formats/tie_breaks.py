@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ladder.tournaments.formats.plan import Gauntlet, Stage, TieBreak
-from ladder.tournaments.formats.records import SCORE_A_PAIRING, By, Pairing
+from ladder.tournaments.formats.plan import TieBreak
+from ladder.tournaments.formats.records import By, Pairing
 
 
 @dataclass(frozen=True)
@@ -29,16 +29,10 @@ class Record:
     duels: Mapping[int, Sequence[Duel]]
     play_off: Mapping[int, float]
     """Scores of the play-off; empty without one."""
-    has_means: bool = False
-    """Whether numbers of pairings differ by the format, so that means order the entrants."""
 
     def score(self, entrant: int) -> float:
-        """Returns the sum of an entrant's scores, or their mean."""
-        return self.total(entrant, (each.score for each in self.duels[entrant]))
-
-    def total(self, entrant: int, values: Iterable[float]) -> float:
-        """Returns the sum of values of an entrant's pairings, or their mean."""
-        return sum(values) / (max(1, len(self.duels[entrant])) if self.has_means else 1)
+        """Returns the sum of an entrant's scores."""
+        return sum(each.score for each in self.duels[entrant])
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +44,7 @@ class Ranked:
     explanation: str
 
 
-def read_record(stage: Stage, field: Iterable[int], pairings: Iterable[Pairing]) -> Record:
+def read_record(field: Iterable[int], pairings: Iterable[Pairing]) -> Record:
     """Collects finished pairings; those of the section ``play-off`` count apart."""
     duels: dict[int, list[Duel]] = {each: [] for each in field}
     play_off: Counter[int] = Counter()
@@ -65,7 +59,7 @@ def read_record(stage: Stage, field: Iterable[int], pairings: Iterable[Pairing])
             other = outcome.order[1 - n] if len(outcome.order) == 2 else None
             played = outcome.by not in (By.BYE, By.WALK_OVER)
             duels[entrant].append(Duel(other, outcome.scores[n], outcome.points[n], played))
-    return Record(duels, play_off, has_means=isinstance(stage, Gauntlet))
+    return Record(duels, play_off)
 
 
 def order_by_tie_breaks(
@@ -73,11 +67,9 @@ def order_by_tie_breaks(
 ) -> list[Ranked]:
     """Returns the entrants, given in seed order, in the order of their table."""
     ranked: list[Ranked] = []
-    score = _Step(SCORE_A_PAIRING if record.has_means else "score", _score_values)
-    steps = [score, *(_step(each) for each in tie_breaks)]
+    steps: list[_Step] = [_Step("score", _score_values), *(_step(each) for each in tie_breaks)]
     _split(list(entrants), record, steps, ranked)
-    shown = [(SCORE_A_PAIRING, _score_values(entrants, record))] if record.has_means else []
-    shown += [
+    shown = [
         (each.value, _VALUES[each](entrants, record))
         for each in tie_breaks
         if each not in (TieBreak.DIRECT, TieBreak.MORE_GAMES)
@@ -136,8 +128,8 @@ def _split(
 
 
 def _explain(name: str, value: float, below: float) -> str:
-    if name in ("score", SCORE_A_PAIRING):
-        return f"{name} {value:g}; the next has {below:g}"
+    if name == "score":
+        return f"score {value:g}; the next has {below:g}"
     if name == TieBreak.DIRECT:
         return f"same score; better in direct encounter, {value:g} to {below:g}"
     return f"same score; better {name} {value:g}; the next has {below:g}"
@@ -169,14 +161,11 @@ def _direct(group: Sequence[int], record: Record) -> Mapping[int, float]:
 
 def _buchholz(group: Sequence[int], record: Record) -> Mapping[int, float]:
     return {
-        each: record.total(
-            each,
-            (
-                record.score(duel.opponent)
-                if duel.played and duel.opponent is not None
-                else record.score(each)
-                for duel in record.duels[each]
-            ),
+        each: sum(
+            record.score(duel.opponent)
+            if duel.played and duel.opponent is not None
+            else record.score(each)
+            for duel in record.duels[each]
         )
         for each in group
     }
@@ -184,13 +173,10 @@ def _buchholz(group: Sequence[int], record: Record) -> Mapping[int, float]:
 
 def _sonneborn_berger(group: Sequence[int], record: Record) -> Mapping[int, float]:
     return {
-        each: record.total(
-            each,
-            (
-                duel.score * record.score(duel.opponent)
-                for duel in record.duels[each]
-                if duel.played and duel.opponent is not None
-            ),
+        each: sum(
+            duel.score * record.score(duel.opponent)
+            for duel in record.duels[each]
+            if duel.played and duel.opponent is not None
         )
         for each in group
     }
@@ -198,17 +184,13 @@ def _sonneborn_berger(group: Sequence[int], record: Record) -> Mapping[int, floa
 
 def _wins(group: Sequence[int], record: Record) -> Mapping[int, float]:
     return {
-        each: record.total(
-            each, (float(duel.score == 1.0 and duel.played) for duel in record.duels[each])
-        )
+        each: float(sum(duel.score == 1.0 and duel.played for duel in record.duels[each]))
         for each in group
     }
 
 
 def _game_points(group: Sequence[int], record: Record) -> Mapping[int, float]:
-    return {
-        each: record.total(each, (duel.points for duel in record.duels[each])) for each in group
-    }
+    return {each: sum(duel.points for duel in record.duels[each]) for each in group}
 
 
 def _play_off(group: Sequence[int], record: Record) -> Mapping[int, float]:

@@ -4,15 +4,12 @@ from collections import Counter
 from itertools import combinations
 from random import Random
 
-import pytest
-
 from ladder.tournaments.formats import (
     By,
     Game,
     Gauntlet,
     Groups,
     Key,
-    Plan,
     RoundRobin,
     Series,
     SingleElimination,
@@ -20,8 +17,6 @@ from ladder.tournaments.formats import (
     Swiss,
     TieBreak,
     WantedGame,
-    export_csv,
-    how_sure,
     standings,
 )
 from ladder.tournaments.formats.round_robin import berger_rounds, divide_into_groups
@@ -97,31 +92,6 @@ def test_each_head_of_a_gauntlet_meets_all_others_once() -> None:
             pairs = met(play_out(Gauntlet(heads=heads), size, size))
             wanted = [(h, o) for h in range(1, heads + 1) for o in range(heads + 1, size + 1)]
             assert pairs == dict.fromkeys(wanted, 1)
-
-
-def second_beats_the_head(wanted: WantedGame, rng: Random) -> Game:
-    winner = 2 if 2 in wanted.entrants else min(wanted.entrants)
-    return Game(wanted.number, wanted.entrants, tuple(1 + (e != winner) for e in wanted.entrants))
-
-
-def test_gauntlet_ranks_by_score_a_pairing() -> None:
-    played = play_out(Gauntlet(), 5, result=second_beats_the_head)
-    table = standings(played.event, played.progress, played.course, 1)
-    assert [line.entrant for line in table] == [2, 1, 3, 4, 5]
-    assert [line.score for line in table] == [1, 3, 0, 0, 0]
-    assert [line.mean for line in table] == ["1", "0.75", "0", "0", "0"]
-    assert table[0].explanation == "score a pairing 1; the next has 0.75"
-    assert (
-        export_csv(table, {})
-        .splitlines()[0]
-        .endswith(",score a pairing,tie-break wins,game points")
-    )
-
-
-@pytest.mark.parametrize("best", [0, 1])
-def test_certainty_of_a_gauntlet_ranks_by_score_a_pairing(best: int) -> None:
-    skill = [20.0 * (n == best) for n in range(5)]
-    assert how_sure(Plan((Gauntlet(),)), skill, [1e-6] * 5).best_wins == 1.0
 
 
 def test_series_ends_when_decided_and_wastes_no_game() -> None:
