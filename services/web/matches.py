@@ -25,6 +25,7 @@ from ladder.people.permissions import may_manage
 from ladder.people.records import Viewer
 from ladder.reports import highlights, next_match
 from ladder.scrims.forks import FORKABLE
+from ladder.tournaments import game_places
 from services.http import etags, permissions
 from services.http.app_state import AppState, Db, State
 from services.http.live_answers import may_watch
@@ -35,6 +36,7 @@ from services.web import form_texts, formatting
 from services.web.page_rendering import HEADERS, PageRoute, not_modified, render
 from services.web.session import Visitor
 from services.web.sharing import match_sharing
+from services.web.tournament_parts import PageChoice
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 Position = Annotated[int, Query(ge=0, le=1000)]
@@ -80,11 +82,19 @@ def show_match(
     rows.sort(key=lambda row: (row.seat.placement or 99, row.seat.seat))
     league = leagues.get_league(conn, found.league_id)
     has_replay = is_open and is_kept
+    place = game_places.find_place(conn, who, found, league)
+    following = None
+    if has_replay:
+        following = place.following if place else next_match.match_after(conn, who, found, league)
     return render(
         request,
         "match.html",
         match=found,
-        following=next_match.match_after(conn, who, found, league) if has_replay else None,
+        place=place,
+        round_address=PageChoice(place.tournament.id).address_of_pairing(place.key)
+        if place and place.key
+        else "",
+        following=following,
         title=match_title(found),
         neutral=lineup_title(found),
         pinned=_pinned(conn, who, found),

@@ -9,7 +9,7 @@ import pytest
 
 from ladder.enums import Embargo
 from ladder.ids import AgentId, TournamentId
-from ladder.tournaments import advance, embargo, entrants
+from ladder.tournaments import advance, courses, embargo, entrants
 from ladder.tournaments.formats import Certainty
 from tests.integration.api.browsing import FIELD, browse
 from tests.integration.api.test_tournament_spoilers import make_cup, play
@@ -119,3 +119,50 @@ def test_places_over_all_stages_follow_the_end(world: World) -> None:
     assert [card.index(places[place]) for place in (1, 2, 3)] == sorted(
         card.index(name) for name in places.values()
     )
+
+
+def shown_games(world: World, cup: TournamentId, shown: Embargo, pairing: str | None) -> list[str]:
+    """Shows results of a pairing, or of all. The match ids of all games in their order."""
+    with world.connect() as conn:
+        conn.execute("update leagues set replay_visibility = 'public'")
+        embargo.reveal(conn, cup, shown, None, pairing)
+        games = courses.read_games(conn, cup)
+    return [one.match_id for one in sorted(games, key=lambda one: (one.pairing, one.game))]
+
+
+def next_of(page: str) -> str | None:
+    """The match that the page leads to."""
+    found = re.search(r'data-next href="/matches/(\w+)"', page)
+    return found[1] if found else None
+
+
+def test_a_game_leads_to_its_tournament_and_round(world: World, cup: TournamentId) -> None:
+    games = shown_games(world, cup, Embargo.PUBLIC, None)
+    with browse(world, "stranger") as browser:
+        page = browser.get(f"/matches/{games[-1]}").text
+    crumbs = page.partition('class="crumbs"')[2].partition("</p>")[0]
+    assert f'<a href="/tournaments/{cup}">Cup</a>' in crumbs
+    assert f'<a href="/tournaments/{cup}?round=1.2#p1-2-1">Final</a>' in crumbs
+    assert " · Cup, Final · Pecking Order</title>" in page
+    assert 'property="og:description" content="The public league, Cup, Final. Watch' in page
+
+
+def test_after_a_game_comes_the_next_one_of_its_tournament(world: World, cup: TournamentId) -> None:
+    games = shown_games(world, cup, Embargo.PUBLIC, None)
+    with browse(world, "stranger") as browser:
+        following = [next_of(browser.get(f"/matches/{one}").text) for one in games]
+    assert following == [*games[1:], None]
+
+
+def test_a_game_leads_to_no_hidden_game_and_names_no_round_that_hangs_on_one(
+    world: World, cup: TournamentId
+) -> None:
+    games = shown_games(world, cup, Embargo.PUBLIC, "1.2.1")
+    first = len(games) - 4
+    with browse(world, "stranger") as browser:
+        assert browser.get(f"/matches/{games[0]}").status_code == 404
+        page = browser.get(f"/matches/{games[first]}").text
+        assert f'<a href="/tournaments/{cup}">Cup</a>' in page
+        assert "#p1-" not in page
+        last = next_of(browser.get(f"/matches/{games[-1]}").text)
+    assert last is None
