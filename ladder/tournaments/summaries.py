@@ -9,12 +9,15 @@ from typing import Final
 from psycopg.rows import class_row
 
 from ladder.database.db import Connection
+from ladder.enums import Embargo
 from ladder.ids import AgentId, LeagueId, TournamentId
 from ladder.leagues import leagues
 from ladder.leagues.records import league_resource
 from ladder.people.permissions import may_manage
 from ladder.people.records import Viewer
+from ladder.tournaments import tournaments
 from ladder.tournaments.records import EntrantState, Tournament, TournamentState
+from ladder.tournaments.round_texts import round_text
 from ladder.tournaments.views import TournamentView, view_tournament
 
 ROWS: Final = (
@@ -28,6 +31,8 @@ ROWS: Final = (
     " left join agents a on a.id = x.agent_id and x.number = t.champion"
     " where t.id = any (%s) group by t.id"
 )
+MOST_RUNNING: Final = 5
+PLAYED: Final = (TournamentState.RUNNING, TournamentState.PAUSED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +49,16 @@ class TournamentSummary:
     champion_name: str | None
     seed_hex: str | None
     problem: str | None
+    sees_all: bool
+    """Whether no result of it is hidden from the viewer, or will be."""
+
+    @property
+    def round(self) -> str:
+        """The round that is played, such as ``round 2 of 3``; empty if there is none, or if the
+        viewer sees only some results."""
+        if self.state not in PLAYED or not self.sees_all:
+            return ""
+        return round_text(self.tournament.plan, self.position)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +91,7 @@ def summary_of(view: TournamentView) -> TournamentSummary:
         champion.agent_name if champion else None,
         view.seed_hex,
         view.problem,
+        view.sees_all,
     )
 
 
@@ -112,7 +128,18 @@ def _from_row(found: Tournament, row: _Row, is_host: bool) -> TournamentSummary:
         row.champion_name,
         found.draw_seed.hex() if found.state.is_over else None,
         found.problem if is_host else None,
+        found.embargo is Embargo.PUBLIC or is_host or found.state.is_over or not row.has_course,
     )
+
+
+def list_running(
+    conn: Connection, viewer: Viewer, league_id: LeagueId | None = None, limit: int = MOST_RUNNING
+) -> list[TournamentSummary]:
+    """The newest tournaments that run, as far as the viewer may know, of one league or all."""
+    found = tournaments.list_tournaments_by_end(
+        conn, viewer, league_id, only_started=True, limit=limit
+    )
+    return [one for one in summarize(conn, viewer, found) if one.state in PLAYED]
 
 
 def _read_rows(

@@ -45,6 +45,12 @@ TOURNAMENT: Final = (
     " t.draw_digest, t.position, t.problem, t.champion, t.end_reason, t.created_at, t.finished_at"
     " from tournaments t"
 )
+RUNS: Final = (
+    "(t.state in ('running', 'paused') or t.state = 'finished' and t.embargo <> 'public'"
+    " and exists (select 1 from tournament_games g where g.tournament_id = t.id"
+    "   and g.embargo <> 'public'))"
+)
+"""A condition for tournaments that run, as far as everybody knows."""
 
 
 @atomic_function
@@ -122,20 +128,50 @@ def list_tournaments(
 
     With ``agent_id`` only those that the agent entered.
     """
-    seen, values = visible_leagues(viewer)
-    hosted = [one for one, role in viewer.roles.items() if has_scope(role, RoleScope.MANAGE)]
+    seen, values = _visible(viewer)
     return _select(
         conn,
-        f"join leagues l on l.id = t.league_id where {seen}"  # noqa: S608
-        " and (t.state <> 'draft' or %s or t.league_id = any (%s))"
-        " and (%s::text is null or t.league_id = %s) and (%s::text is null or t.id < %s)"
+        f"{seen} and (%s::text is null or t.league_id = %s)"  # noqa: S608
+        " and (%s::text is null or t.id < %s)"
         " and (%s::text is null or t.id in (select tournament_id from tournament_entrants"
         "   where agent_id = %s and state <> 'invited')) order by t.id desc limit %s",
-        (
-            *(*values, viewer.is_admin, hosted, league_id, league_id, after, after),
-            *(agent_id, agent_id, limit),
-        ),
+        (*(*values, league_id, league_id, after, after), *(agent_id, agent_id, limit)),
     )
+
+
+def list_tournaments_by_end(
+    conn: Connection,
+    viewer: Viewer,
+    league_id: LeagueId | None = None,
+    *,
+    only_started: bool = False,
+    offset: int = 0,
+    limit: int = 50,
+) -> list[Tournament]:
+    """Tournaments that the viewer may see: first those that are not over, the newest first.
+
+    One that is over counts as running while a result of it is hidden from anybody. So the order
+    and the choice tell nothing of hidden results. With ``only_started`` only those that run.
+    """
+    seen, values = _visible(viewer)
+    return _select(
+        conn,
+        f"{seen} and (%s::text is null or t.league_id = %s) and (not %s or {RUNS})"
+        f" order by (t.state in ('finished', 'cancelled') and not {RUNS}), t.id desc"
+        " limit %s offset %s",
+        (*values, league_id, league_id, only_started, limit, offset),
+    )
+
+
+def _visible(viewer: Viewer) -> tuple[str, list[Any]]:
+    """The beginning of a query for tournaments that the viewer may see, and its values."""
+    seen, values = visible_leagues(viewer)
+    hosted = [one for one, role in viewer.roles.items() if has_scope(role, RoleScope.MANAGE)]
+    query = (
+        f"join leagues l on l.id = t.league_id where {seen}"
+        " and (t.state <> 'draft' or %s or t.league_id = any (%s))"
+    )
+    return query, [*values, viewer.is_admin, hosted]
 
 
 @atomic_function

@@ -26,7 +26,7 @@ from ladder.people.records import Viewer
 from ladder.reports import season_health
 from ladder.standings.board_ranking import Board
 from ladder.standings.board_records import BoardRow
-from ladder.tournaments import tournaments
+from ladder.tournaments import summaries, tournaments
 from services.http import etags, permissions
 from services.http.app_state import AppState, Db, State
 from services.http.path_parameters import LeagueKey
@@ -177,6 +177,7 @@ def league_page(
         else [],
         terms=terms.terms_text(*terms.settings_of_league(found), staff.staff_names(conn, found.id)),
         playing=playing_in_league(conn, who, found),
+        running=summaries.list_running(conn, who, found.id),
         has_tournaments=bool(tournaments.list_tournaments(conn, who, found.id, limit=1)),
         **values,
     )

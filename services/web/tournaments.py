@@ -17,8 +17,8 @@ from ladder.enums import Embargo
 from ladder.errors import LadderError
 from ladder.field_types import KEY
 from ladder.ids import MatchId, TournamentId
-from ladder.leagues import records, seasons
-from ladder.leagues.records import Season
+from ladder.leagues import leagues, records, seasons
+from ladder.leagues.records import League, Season
 from ladder.people.permissions import may_manage
 from ladder.people.records import Viewer
 from ladder.tournaments import (
@@ -26,6 +26,7 @@ from ladder.tournaments import (
     entrants,
     rejudgements,
     shows,
+    summaries,
     tournaments,
 )
 from ladder.tournaments.certainty import certainty_of
@@ -50,7 +51,7 @@ from ladder.tournaments.request_models import (
     TournamentAct,
     TournamentActName,
 )
-from ladder.tournaments.summaries import count_entrants, summarize
+from ladder.tournaments.summaries import TournamentSummary, count_entrants, summarize
 from ladder.tournaments.views import TournamentView, view_tournament
 from services.http import auth, permissions, tournament_acts
 from services.http.app_state import Db
@@ -127,6 +128,35 @@ def show_tournaments(
         older=rows[-1].id if len(rows) == SHOWN else None,
         runs=may_manage(who, records.league_resource(found)),
     )
+
+
+@router.get("/tournaments")
+def show_all_tournaments(
+    request: Request, conn: Db, who: Visitor, page: PageNumber = 1
+) -> Response:
+    """The tournaments of all leagues that the visitor may see, those that are not over first."""
+    rows = tournaments.list_tournaments_by_end(
+        conn, who, offset=(page - 1) * SHOWN, limit=SHOWN + 1
+    )
+    found = summarize(conn, who, rows[:SHOWN])
+    running = [one for one in found if one.state in summaries.PLAYED]
+    over = [one for one in found if one.state.is_over]
+    return render(
+        request,
+        "all_tournaments.html",
+        groups=[
+            ("Running", running),
+            ("Coming", [one for one in found if one not in running and one not in over]),
+            ("Over", over),
+        ],
+        leagues={one.id: one for one in _leagues_of(conn, found)},
+        page=page,
+        has_more=len(rows) > SHOWN,
+    )
+
+
+def _leagues_of(conn: Connection, found: list[TournamentSummary]) -> list[League]:
+    return [leagues.get_league(conn, key) for key in {one.tournament.league_id for one in found}]
 
 
 @router.get("/tournaments/{tournament}")

@@ -169,6 +169,7 @@ def paths(site: Site) -> list[str]:
         "/teams",
         "/search?q=go",
         "/leagues/hungry-geese/tournaments",
+        "/tournaments",
         f"/tournaments/{contest.tournament}",
     ]
 

@@ -78,6 +78,7 @@ PAGES = (
     "/leagues/public/watch",
     "/leagues/public/feed.atom",
     "/leagues/public/tournaments",
+    "/tournaments",
     "/tournaments/{cup}",
     "/matches",
     "/matches?agent={agent}",
