@@ -11,7 +11,7 @@ from fastapi import Query
 
 from ladder.ids import TournamentId
 from ladder.tournaments.courses import position_text
-from ladder.tournaments.formats import Key
+from ladder.tournaments.formats import Course, Key
 from ladder.tournaments.views import TournamentView
 from services.web.bracket_svg import anchor
 
@@ -66,12 +66,19 @@ class PageChoice:
 
 
 def choice_of(view: TournamentView, given: PageChoice) -> PageChoice:
-    """The choice with a round that the visitor may know: the newest, if the chosen one is not."""
+    """The choice with a round that the visitor may know: else the newest one."""
     if view.course is None:
         return replace(given, round=None)
     known = {position_text(one.round) for one in view.course.pairings}
-    chosen = given.round if given.round in known else position_text(view.course.position)
+    chosen = given.round if given.round in known else _newest_round(view, view.course)
     return replace(given, round=chosen, pairings=given.pairings if chosen == given.round else 1)
+
+
+def _newest_round(view: TournamentView, course: Course) -> str:
+    """The round that is played. At the end the last one with a game: a second final that is not
+    needed has none."""
+    played = [one.round for one in course.pairings if str(one.key) in view.games]
+    return position_text(max(played) if course.finished and played else course.position)
 
 
 def part_of(rows: Sequence[T], number: int) -> Part[T]:

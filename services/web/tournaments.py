@@ -39,11 +39,17 @@ from ladder.tournaments.formats import (
     RoundRobin,
     SingleElimination,
     Standing,
+    State,
     Swiss,
     cross_table,
     describe_plan,
 )
-from ladder.tournaments.records import EntrantState, Tournament, TournamentState
+from ladder.tournaments.records import (
+    EntrantState,
+    GameOutcome,
+    Tournament,
+    TournamentState,
+)
 from ladder.tournaments.request_models import (
     EntrantDisqualification,
     GameRejudgement,
@@ -302,14 +308,18 @@ def _hides_results(view: TournamentView) -> bool:
 
 
 def _final(view: TournamentView) -> MatchId | None:
-    """The first game of the champion's last pairing, as far as the visitor may see it."""
-    if view.course is None or view.champion is None:
+    """The last game of the final, as far as the visitor may see it; None without a final."""
+    if view.course is None or not view.course.finished:
         return None
-    number = view.champion.number
-    own = [one.key for one in view.course.pairings if number in one.entrants]
-    last = max(own, key=lambda key: (key.stage, key.round), default=None)
-    games = view.games.get(str(last), [])
-    return next((one.match_id for one in games if one.state == "finished"), None)
+    stage = len(view.tournament.plan.stages)
+    finals = [
+        one
+        for one in view.course.stage(stage)
+        if one.section == "final" and one.state is State.FINISHED
+    ]
+    games = view.games.get(str(finals[-1].key), []) if finals else []
+    counted = [one for one in games if one.outcome is GameOutcome.COUNTED]
+    return max(counted, key=lambda one: (one.game, one.match_id)).match_id if counted else None
 
 
 def _stages(view: TournamentView, choice: PageChoice, own: set[int]) -> list[StagePart]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 
@@ -17,17 +18,21 @@ from tests.integration.api.test_tournament_spoilers import play
 from tests.integration.api.world import World
 from tests.integration.ladder.cup import better_seed_wins
 
-SWISS = {"stages": [{"format": "swiss", "rounds": 3}]}
+SWISS: dict[str, Any] = {"stages": [{"format": "swiss", "rounds": 3}]}
 
 
 def make(
-    world: World, title: str, league: str = "public", shown: Embargo = Embargo.PUBLIC
+    world: World,
+    title: str,
+    league: str = "public",
+    shown: Embargo = Embargo.PUBLIC,
+    plan: dict[str, Any] = SWISS,
 ) -> TournamentId:
-    """A Swiss of three rounds of the host's, the member's and a third agent, in its first round."""
+    """A tournament of the host's, the member's and a third agent, in its first round."""
     third = "rival" if league == "public" else "insider"
     with world.connect() as conn:
         season, its_league = seasons.get_season_and_league(conn, SeasonId(world.seasons[league]))
-        wanted = NewTournament(title=title, plan=SWISS, embargo=shown)
+        wanted = NewTournament(title=title, plan=plan, embargo=shown)
         made = tournaments.create_tournament(conn, its_league, season, wanted, None).id
         for person in ("member", "host", third):
             agent = agents.get_agent(conn, AgentId(world.agents[f"{league}.{person}"]))

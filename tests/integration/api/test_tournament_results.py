@@ -12,6 +12,7 @@ from ladder.ids import AgentId, TournamentId
 from ladder.tournaments import advance, courses, embargo, entrants
 from ladder.tournaments.formats import Certainty
 from tests.integration.api.browsing import FIELD, browse
+from tests.integration.api.test_tournament_lists import finish, make, text_of
 from tests.integration.api.test_tournament_spoilers import make_cup, play
 from tests.integration.api.world import World
 from tests.integration.ladder.cup import worse_seed_wins
@@ -166,3 +167,55 @@ def test_a_game_leads_to_no_hidden_game_and_names_no_round_that_hangs_on_one(
         assert "#p1-" not in page
         last = next_of(browser.get(f"/matches/{games[-1]}").text)
     assert last is None
+
+
+@pytest.mark.parametrize(
+    ("plan", "final"),
+    [
+        ({"format": "single_elimination", "third_place": True}, "1.2.1"),
+        ({"format": "double_elimination"}, "1.4.1"),
+        ({"format": "swiss", "rounds": 3}, None),
+    ],
+)
+def test_the_page_leads_to_the_last_game_of_the_final(
+    world: World, plan: dict[str, Any], final: str | None
+) -> None:
+    made = make(world, "Cup", plan={"stages": [plan]})
+    finish(world, made)
+    with world.connect() as conn:
+        games = [one for one in courses.read_games(conn, made) if one.pairing == final]
+    with browse(world, "stranger") as browser:
+        page = browser.get(f"/tournaments/{made}").text
+    shown = re.findall(r'<a href="/matches/(\w+)">Watch the final', page)
+    assert shown == [max(games, key=lambda one: one.game).match_id for _ in games[:1]]
+
+
+def test_a_finished_double_elimination_opens_on_its_last_played_round(world: World) -> None:
+    made = make(world, "Cup", plan={"stages": [{"format": "double_elimination"}]})
+    finish(world, made)
+    with browse(world, "stranger") as browser:
+        page = browser.get(f"/tournaments/{made}").text
+    assert re.findall(r'aria-current="true">(.*?)</a>', page) == ["Final"]
+    assert ">Game 1</a>" in page.partition('id="round-title"')[2]
+
+
+def test_no_state_contradicts_hidden_results(world: World, cup: TournamentId) -> None:
+    with browse(world, "member") as browser:
+        page = text_of(browser.get(f"/tournaments/{cup}").text)
+    own = page.partition("Your matches")[2].partition("Results")[0]
+    assert "hidden until a host shows it" in own
+    assert "ready" not in own
+    assert "waiting" not in own
+    assert "No result is shown yet." in page
+    assert "results hidden" in page
+    assert not re.search(r"running|Why this place|Round 1 ", page.partition("Entrants")[0])
+
+
+def test_the_end_of_a_round_is_told_in_whole_seconds(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = make(world, "Cup")
+    monkeypatch.setattr("ladder.tournaments.views._eta_seconds", lambda *_: 7.2)
+    with browse(world, "stranger") as browser:
+        page = text_of(browser.get(f"/tournaments/{made}").text)
+    assert "Round ends in about8 s" in page
