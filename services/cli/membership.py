@@ -42,8 +42,10 @@ def ask_for_agreement(terms: Json, yes: bool, *, quiet: bool) -> None:
         stdout.print(terms["text"])
     if yes:
         return
-    if quiet or not sys.stdin.isatty():
+    if quiet:
         raise MissingInput("run without --json to read the terms, or add --yes to agree")
+    if not sys.stdin.isatty():
+        raise MissingInput("add --yes to agree to these terms, or run it in a terminal")
     typer.confirm("Do you agree?", abort=True)
 
 

@@ -72,6 +72,8 @@ def test_peck_joins_a_league_with_a_code(peck: Peck, world: World, club: str) ->
     assert asked.returncode == 1
     assert "Only your team sees the code of its agents." in asked.stdout
     assert "add --yes" in asked.stderr
+    assert "--json" not in asked.stderr
+    assert "run without --json" in peck("join", code.stdout.strip(), "--json").stderr
     assert read(peck("join", code.stdout.strip(), "--yes", "--json"))["role"] == "viewer"
     (row,) = read(peck("league", "invitations", club, "--json", **as_host))
     assert (row["uses"], row["max_uses"]) == (1, 2)

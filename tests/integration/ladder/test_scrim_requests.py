@@ -29,6 +29,7 @@ def test_a_request_is_accepted_played_and_told_to_both(pair: Pair) -> None:
     conn = pair.contest.conn
     asked = pair.ask(words="a game?", privacy=ScrimPrivacy(ScrimAudience.SIDES))
     assert (asked.state, [seat.submission_id for seat in asked.seats]) == ("asked", [None, None])
+    assert [seat.version for seat in asked.seats] == [None, None]
     newer = pair.contest.active(pair.theirs)
     accepted = requests.accept_request(conn, asked.id, pair.asked[0])
     assert accepted.state == "accepted"
