@@ -17,7 +17,8 @@ LINE: Final = 20
 """Height of an entrant's line."""
 ROW: Final = 52
 HEAD: Final = 46
-MOST_LETTERS: Final = 19
+WIDE: Final = "mwMW@%\N{EM DASH}"
+NARROW: Final = "fijlrt.,:;'|!()[]-I "
 
 
 def draw_bracket(
@@ -52,8 +53,24 @@ def anchor(key: Key) -> str:
     return f"p{key.stage}-{key.round}-{key.number}"
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 1]}…"
+def _short(text: str, room: float) -> str:
+    """The text, or its beginning with ``…`` if it does not fit into so many pixels."""
+    if sum(map(_width, text)) <= room:
+        return text
+    kept = ""
+    for letter in text:
+        room -= _width(letter)
+        if room < _width("…"):
+            break
+        kept += letter
+    return f"{kept}…"
+
+
+def _width(letter: str) -> float:
+    """Pixels that a bold letter takes at most in a usual font of the style sheet's size."""
+    if letter in WIDE or ord(letter) > 0x2E7F:
+        return 14.4
+    return 6.5 if letter in NARROW else 11.0 if letter.isupper() or letter == "…" else 9.3
 
 
 def _titles(columns: tuple[str, ...]) -> Markup:
@@ -88,19 +105,23 @@ def _box(view: TournamentView, one: Pairing, x: float, y: float) -> Markup:
         if number is None and not is_bye and n < len(one.origins):
             name = one.origins[n].text()
         won = one.outcome is not None and one.outcome.order[:1] == (number,)
+        score = f"{points[number]:g}" if number in points else ""
+        short = _short(name, BOX - 20 - 9.3 * len(score))
+        whole = Markup("<title>{}</title>").format(name) if short != name else ""
         lines.append(
             Markup(
-                '<text class="{}" x="{:.0f}" y="{:.1f}">{}</text>'
+                '<text class="{}" x="{:.0f}" y="{:.1f}">{}{}</text>'
                 '<text class="{} points" x="{:.0f}" y="{:.1f}">{}</text>'
             ).format(
                 "won" if won else "open" if number is None else "lost" if one.outcome else "",
                 x + 8,
                 y + LINE * n + 14.5,
-                _short(name),
+                whole,
+                short,
                 "won" if won else "",
                 x + BOX - 8,
                 y + LINE * n + 14.5,
-                f"{points[number]:g}" if number in points else "",
+                score,
             )
         )
     return Markup(

@@ -19,6 +19,12 @@ from tests.integration.ladder.cup import Cup, raise_cup
 from tests.web.conftest import Site, Tab, press
 from tests.web.test_accessibility import CONTRAST, NAMES
 
+CROWDED = """() => [...document.querySelectorAll('svg.bracket .points')]
+  .filter((points) => points.textContent)
+  .map((points) => [points.previousElementSibling, points])
+  .filter(([name, points]) => name.getBBox().x + name.getBBox().width > points.getBBox().x - 3)
+  .map(([name]) => name.textContent)"""
+"""Names in a bracket that run into their scores."""
 SHOTS = os.environ.get("PECK_SHOTS")
 
 
@@ -112,3 +118,63 @@ def test_a_table_of_different_numbers_of_heats_shows_points_a_heat(
                 page.keyboard.press("e")
             expect(page.locator(".show-table th[scope=col]").last).to_have_text("Per heat")
             assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.browser
+def test_a_wide_bracket_says_that_it_scrolls_and_shortens_long_names(
+    site: Site, tab: Callable[..., Tab]
+) -> None:
+    with half_played(site) as (cup, token):
+        name = "bob-greedy_kills with WWWWW"
+        cup.contest.conn.execute("update agents set name = %s where id = %s", (name, cup.agents[0]))
+        cup.contest.conn.execute(
+            "update agents set name = 'WWWWWWWWWWWWWWWWWW' where id = %s", (cup.agents[1],)
+        )
+        mine = tab(width=390)
+        mine.sign_in(token)
+        page = mine.open(f"/tournaments/{cup.id}")
+        assert page.evaluate(CROWDED) == []
+        assert page.locator("svg.bracket title").first.text_content() in (
+            name,
+            "WWWWWWWWWWWWWWWWWW",
+        )
+        hint = page.get_by_text("Scroll sideways to see all rounds")
+        expect(hint).to_be_visible()
+        drawing = page.locator(".drawing")
+        expect(drawing).to_have_class("drawing scroll continues")
+        drawing.evaluate("(one) => one.scrollTo(one.scrollWidth, 0)")
+        expect(drawing).to_have_class("drawing scroll")
+        page.set_viewport_size({"width": 2400, "height": 900})
+        if drawing.evaluate("(one) => one.scrollWidth <= one.clientWidth"):
+            expect(hint).to_be_hidden()
+
+
+@pytest.mark.browser
+def test_a_show_hides_its_buttons_and_fills_the_screen(site: Site, tab: Callable[..., Tab]) -> None:
+    with connect(site.database_url, autocommit=True) as conn:
+        contest = raise_contest(conn, seats=2)
+        cup = raise_cup(contest, {"stages": [{"format": "swiss", "rounds": 2}]})
+        cup.enter(4)
+        cup.start()
+        cup.play_round()
+        _, secret = shows.create_show(conn, cup.id, contest.host, NewShow())
+        page = tab(width=1280).open(f"/shows/{secret}")
+        page.keyboard.press("r")
+        table = page.locator(".show-table")
+        expect(table).to_be_visible()
+        height = page.evaluate("innerHeight")
+        box = table.bounding_box()
+        assert box is not None
+        assert 0.7 * height < box["y"] + box["height"] < height
+        assert page.evaluate("document.documentElement.scrollHeight <= innerHeight")
+        if SHOTS:
+            page.screenshot(path=Path(SHOTS) / "show-result.png")
+        keys = page.locator(".show-keys")
+        expect(keys).to_have_css("opacity", "0", timeout=10_000)
+        page.mouse.move(200, 200)
+        page.mouse.move(220, 210)
+        expect(keys).to_have_css("opacity", "1")
+        expect(keys).to_have_css("opacity", "0", timeout=10_000)
+        page.keyboard.press("Tab")
+        page.wait_for_timeout(5000)
+        expect(keys).to_have_css("opacity", "1")

@@ -6,10 +6,12 @@ import { start } from "./player.js";
 const LOOK_MS = 2000; // how often the page looks where the show is
 const REST_MS = 5000; // the end of a replay stays in view this long
 const LONGEST_REPLAY_MS = 20 * 60_000;
+const CONTROLS_MS = 4000; // buttons and key hints stay visible this long after a move of the mouse
 const KEYS = { PageDown: "next", PageUp: "back", r: "result", e: "round" };
 const show = document.getElementById("show");
 let clock = 0;
 let isMoving = false;
+let rest = 0;
 
 function take(text) {
   const fresh = new DOMParser().parseFromString(text, "text/html").getElementById("show");
@@ -33,6 +35,7 @@ async function fetchPage(address, options = {}) {
 function say(text) {
   const says = document.getElementById("show-says");
   if (says) says.textContent = text;
+  showControls();
 }
 
 async function move(go) {
@@ -74,6 +77,10 @@ function begin() {
     if (document.fullscreenElement) document.exitFullscreen();
     else document.documentElement.requestFullscreen();
   });
+  show.querySelector("form").addEventListener("click", (event) => {
+    // After a click with the mouse the focus would keep the buttons in view. Keys have no detail.
+    if (event.detail) document.activeElement?.blur();
+  });
   show.querySelector("form").addEventListener("submit", (event) => {
     event.preventDefault();
     move(event.submitter?.value || "next");
@@ -90,7 +97,22 @@ function begin() {
   }
 }
 
+// Hides buttons and key hints from the audience. They stay while one of them has the focus.
+function showControls() {
+  show.classList.remove("resting");
+  clearTimeout(rest);
+  rest = setTimeout(() => show.classList.add("resting"), CONTROLS_MS);
+}
+
+document.addEventListener("pointermove", (event) => {
+  // A browser may report a mouse that rests while the page changes under it.
+  if (event.movementX || event.movementY) showControls();
+});
+document.addEventListener("pointerdown", showControls);
+document.addEventListener("focusin", showControls);
+
 document.addEventListener("keydown", (event) => {
+  if (!KEYS[event.key]) showControls();
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.target.closest("select, input:not([type=range])")) return;
   const go = KEYS[event.key];
@@ -100,4 +122,5 @@ document.addEventListener("keydown", (event) => {
 });
 
 begin();
+showControls();
 setTimeout(look, LOOK_MS);

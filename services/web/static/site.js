@@ -5,10 +5,12 @@ import { keepLive } from "./live.js";
 import { addPrintButtons } from "./print.js";
 import { sendOnce } from "./send_once.js";
 import { refreshTimes } from "./times.js";
+import { markWideDrawings } from "./wide_drawings.js";
 import { chooseZone } from "./zone.js";
 
 addCopyButtons();
 addPrintButtons();
+markWideDrawings();
 refreshTimes();
 setInterval(refreshTimes, 10_000);
 for (const part of document.querySelectorAll("[data-live]")) keepLive(part);
