@@ -155,6 +155,18 @@ def test_after_a_game_comes_the_next_one_of_its_tournament(world: World, cup: To
     assert following == [*games[1:], None]
 
 
+def test_a_game_leads_to_no_game_whose_replay_is_not_for_the_reader(world: World) -> None:
+    made = make(world, "Cup", plan={"stages": [{"format": "round_robin"}]})
+    finish(world, made)  # the league shows replays to the teams of a match alone
+    with world.connect() as conn:
+        games = sorted(courses.read_games(conn, made), key=lambda one: (one.pairing, one.game))
+    for person in ("member", "rival"):
+        own = [one.match_id for one in games if world.teams[person] in one.team_ids]
+        with browse(world, person) as browser:
+            following = [next_of(browser.get(f"/matches/{one}").text) for one in own]
+        assert following == [*own[1:], None]
+
+
 def test_a_game_leads_to_no_hidden_game_and_names_no_round_that_hangs_on_one(
     world: World, cup: TournamentId
 ) -> None:
@@ -174,7 +186,8 @@ def test_a_game_leads_to_no_hidden_game_and_names_no_round_that_hangs_on_one(
     [
         ({"format": "single_elimination", "third_place": True}, "1.2.1"),
         ({"format": "double_elimination"}, "1.4.1"),
-        ({"format": "swiss", "rounds": 3}, None),
+        ({"format": "swiss", "rounds": 2}, None),
+        ({"format": "round_robin"}, None),
     ],
 )
 def test_the_page_leads_to_the_last_game_of_the_final(
