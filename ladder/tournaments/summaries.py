@@ -74,8 +74,8 @@ class _Row:
 
 def count_entrants(view: TournamentView) -> int:
     """Number of entrants: after the lock all of the seed order, also those that left since."""
-    if view.field is not None:
-        return len(view.field.entrants)
+    if view.inputs is not None:
+        return len(view.inputs.entrants)
     return sum(one.state is EntrantState.ENTERED for one in view.entrants)
 
 

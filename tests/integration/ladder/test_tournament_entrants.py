@@ -141,7 +141,7 @@ def test_reference_agents_are_no_team_mates_unless_an_older_version_locked(
     cup.enter(3)
     cup.start()
     duels.conn.execute("update entries set is_anchor = false")
-    field = cup.view().field
+    field = cup.view().inputs
     assert field is not None
     assert len(field.event.prohibited) == (3 if locked_by_older_version else 0)
 
