@@ -10,7 +10,7 @@ from ladder.field_types import LINE, Key, Name, Slug
 
 MOST_NOTE_CHARACTERS: Final = 500
 Note = Annotated[str, StringConstraints(pattern=LINE, max_length=MOST_NOTE_CHARACTERS)]
-"""What a person writes about an upload, for the team."""
+"""Note that a person adds to an upload. Only the team can read it."""
 
 
 class NewRemote(BaseModel):

@@ -21,7 +21,8 @@ from ladder.ratings.rerating import Rerating
 
 RATER_LOCK: Final = 0x72617465  # "rate": class of the advisory locks, one per season
 WITH_WITHDRAWALS: Final = 25
-"""Factor for the length of the part if results are withdrawn: one re-rating serves all of them."""
+"""A part of the log that withdraws results may be this many times as long. One re-rating removes
+all of them."""
 _Log = Sequence[tuple[int, MatchId | None, str]]
 """Log number, match and act of each number in a part of the log."""
 _Results = Mapping[MatchId, RatedResult]
@@ -81,15 +82,15 @@ def rate_season(conn: Connection, season_id: SeasonId, limit: int = 200) -> int:
 
     One rater per season runs at a time (advisory lock of the transaction); the caller commits.
 
-    A withdrawal rates the whole remaining log again, so ratings stay a pure function of its prefix.
-    The first withdrawal removes all results that this part of the log withdraws; the part is then
-    longer than ``limit``. A long log is rated again in pieces, one a call, so other seasons get
-    their turn. Such a call adds no number, saves its progress and returns the number of results
-    rated again.
+    After a withdrawal all remaining results are rated again, so the ratings depend only on the log
+    up to this number. The first withdrawal removes all results that this part of the log withdraws.
+    Such a part may be longer than ``limit``. A long log is rated again in pieces, one per call, so
+    that other seasons get their turn. Such a call adds no number, saves its progress and returns
+    the number of results rated again.
 
-    In a season of one seat no rating changes; the totals of measures grow. An entry that loses
-    results is summed again once, at the end of the part. Disqualifications do not affect live
-    ratings, only the official fit. Raises NotFound.
+    In a season of one seat no rating changes; the totals of measures grow. If an entry loses
+    results, its totals are computed again once, at the end of the part. Disqualifications change
+    only the official fit, not live ratings. Raises NotFound.
     """
     conn.execute("select pg_advisory_xact_lock(%s, hashtext(%s))", (RATER_LOCK, season_id))
     parameters, measures, rated_no = _read_season(conn, season_id)
@@ -251,7 +252,8 @@ def _apply_rerating(
 ) -> None:
     """Sets all ratings to those of the re-rating.
 
-    An entry's row names the withdrawn match in ``own``, otherwise this match.
+    The row of an entry in ``own`` names the match there: the first result that the entry loses.
+    The rows of the other entries name ``match_id``.
     """
     everybody = _select_ratings(conn, rerated.season_id, None)
     state.ratings = {**everybody, **state.ratings}

@@ -38,13 +38,12 @@ class EpisodeRequest:
     waiting_seconds: float = WAITING_SECONDS
     """The most waiting for a core that is forgiven to a seat. After that its wall time counts."""
     forgive_lateness: bool = False
-    """Whether a time-out caused by waiting beyond ``waiting_seconds`` is HostTooSlow. If a meter
-    cannot forgive, a time-out that the node may have caused is then a HostFault. Otherwise both
-    stand."""
+    """If true, a time-out caused by waiting beyond ``waiting_seconds`` raises HostTooSlow. A time-out
+    that the node may have caused raises HostFault if the meter cannot forgive it. If false, both
+    time-outs count against the agent."""
     stops_at_fault: bool = False
-    """Whether nobody is asked any more once a seat has failed: a validation of copies of one agent
-    is then decided. The other seats get the same fault. Copies that mostly wait are asked
-    together."""
+    """Whether the episode ends at the first fault. Used for validations, where all seats are copies
+    of one agent. The other seats get the same fault. Copies that mostly wait are asked together."""
     on_step: Callable[[int], None] | None = None
     """Gets the number of each step, between steps and on nobody's clock. Its exception ends the
     match and is passed on."""

@@ -75,11 +75,11 @@ def play_episode(request: EpisodeRequest) -> PlayedMatch:
 def continue_episode(request: EpisodeRequest, fork: Fork) -> PlayedMatch:
     """Continue a recorded episode like ``play_episode``, with the record's configuration and clock.
 
-    Until the fork each seat is asked what the record's seat was asked, with the recorded bank, and
-    its answers change nothing. A fault there stands. The request's seed seeds the seats, and the
-    game's draws if they are new. A seat may spend half a bank more than the clock gives
-    (SPARE_BANK), so that a slower machine repeats the record. The limit of ``stop_after_seconds``
-    is later by that time.
+    Before the fork the referee sends each seat the recorded observations and bank, and ignores its
+    answers. A fault before the fork still counts. The request's seed seeds the seats, and the
+    game's draws if they are new. Before the fork a seat may use half a bank more than the clock
+    gives (SPARE_BANK), so that slower machines can repeat the record. ``stop_after_seconds`` grows
+    by the same time for each seat.
     """
     clock = Clock.from_json(fork.episode.clock)
     spare_seconds = len(request.loans) * SPARE_BANK * clock.bank_seconds

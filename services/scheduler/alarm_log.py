@@ -9,14 +9,19 @@ from ladder.telemetry import log_event
 
 
 class AlarmLog:
-    """Logs each alarm of a season once and tells its hosts: no match finished in time, or a host
-    is too slow."""
+    """Logs each alarm of a season once and notifies the people who host the league.
+
+    An alarm means that no match finished in time, or that a machine is too slow.
+    """
 
     def __init__(self) -> None:
         self._told: dict[SeasonId, str] = {}
 
     def log_alarm_changes(self, conn: db.Connection) -> dict[str, int]:
-        """Counts the present alarms. Logs each new, changed or ended alarm."""
+        """Logs each new, changed or ended alarm, and notifies the hosts of new and changed ones.
+
+        Returns no counts.
+        """
         alarms = {alarm.season_id: alarm for alarm in season_health.season_alarms(conn)}
         for season, alarm in alarms.items():
             if self._told.get(season) != alarm.reason:

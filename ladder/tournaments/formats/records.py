@@ -15,7 +15,7 @@ Entrant = NewType("Entrant", int)
 """Place in the seed order at the lock, from 1."""
 Position = tuple[int, int]
 """A stage and a round, both from 1."""
-POINTS_A_HEAT: Final = "points a heat"
+POINTS_A_HEAT: Final = "points per heat"
 """Name of a column of tables of heats, if the entrants have different numbers of heats."""
 
 

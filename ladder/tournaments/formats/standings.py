@@ -100,7 +100,7 @@ def _explain_heats(scores: HeatScores, entrant: int, below: int, gone: set[int])
         return f"points: {scores.points[entrant]:g}; the next has {scores.points[below]:g}"
     if one != two:
         places = next((n for n in range(2, 12) if _decimal(one, n) != _decimal(two, n)), 12)
-        text = f"points a heat: {_decimal(one, places)}; the next has {_decimal(two, places)}"
+        text = f"points per heat: {_decimal(one, places)}; the next has {_decimal(two, places)}"
         missed = scores.played[below] < scores.counted[below]
         return text + (", as heats that it missed count 0" if missed and below in gone else "")
     if scores.wins_a_heat(entrant) != scores.wins_a_heat(below):
@@ -108,7 +108,7 @@ def _explain_heats(scores: HeatScores, entrant: int, below: int, gone: set[int])
             wins = scores.wins
             return f"same points; heats won: {wins[entrant]}; the next has {wins[below]}"
         shares = [f"{scores.wins[each]} of {scores.counted[each]}" for each in (entrant, below)]
-        return f"same points a heat; heats won: {shares[0]}; the next has {shares[1]}"
+        return f"same points per heat; heats won: {shares[0]}; the next has {shares[1]}"
     withdrew = below in gone and entrant not in gone
     return f"all equal; {'the next withdrew' if withdrew else 'better seed'}"
 

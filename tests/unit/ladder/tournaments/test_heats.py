@@ -203,8 +203,8 @@ def test_winner_of_its_only_heat_is_before_those_with_more_heats(seats: int) -> 
     assert [first.played, second.played] == [1, 2]
     assert first.score < second.score
     assert first.points_a_heat == f"{seats - 1}"
-    assert first.explanation == f"points a heat: {seats - 1}; the next has {seats - 1.5:g}"
-    assert export_csv([first], {}).splitlines()[0].endswith(",points a heat,tie-break wins")
+    assert first.explanation == f"points per heat: {seats - 1}; the next has {seats - 1.5:g}"
+    assert export_csv([first], {}).splitlines()[0].endswith(",points per heat,tie-break wins")
 
 
 def test_withdrawn_winner_of_one_heat_does_not_lead() -> None:
