@@ -82,7 +82,7 @@ class MedalRules:
                 raise Invalid(name, "leave this out; the table has its own numbers")
             if self.kind is MedalRuleKind.LINES and abs(number) > FARTHEST_SCORE:
                 raise Invalid(
-                    name, f"a line must be between {-FARTHEST_SCORE:.0f} and {FARTHEST_SCORE:.0f}"
+                    name, f"give a score between {-FARTHEST_SCORE:.0f} and {FARTHEST_SCORE:.0f}"
                 )
             if self.kind is MedalRuleKind.COUNTS and not (
                 0 <= number <= MOST_TEAMS and number == int(number)

@@ -651,9 +651,9 @@ end $$;
 -- against the daily limit; for example, it has no main.py. Workers of the previous release do not
 -- report this (seats.bundle_refused is null), so their refused uploads count.
 --
--- Otherwise the entry becomes active; its reason is the warning to a copy, if there is one. The oldest
--- active entries of its agent above the season's limit are retired, and then those of its team, also a
--- declared one: a team that could keep its luckiest entry would gain by many uploads.
+-- Otherwise the entry becomes active. If a seat got a warning, the reason of the entry is that warning.
+-- The oldest active entries above the agent's limit retire, then those above the team's limit. A
+-- declared entry retires too, because otherwise a team could upload often and keep its luckiest entry.
 create or replace function lease_decide_entry(m matches) returns void
 language plpgsql security definer set search_path = public, pg_temp as $$
 declare

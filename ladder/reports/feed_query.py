@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 MOST_RESULTS_BEHIND: Final = 300
-"""Rated results of an entry that a follower can miss; beyond that, read the pages."""
+"""Most rated results per entry that a follower can catch up on; beyond that, read the pages."""
 OWN_ENTRIES: Final = (
     "select e.id, e.season_id, e.agent_id, a.name, e.state, e.reason,"
     " e.activated_at, e.validation_match_id, s.league_id = any (%(leagues)s) as is_seen"

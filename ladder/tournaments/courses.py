@@ -40,7 +40,7 @@ Position = tuple[int, int]
 
 @dataclass(frozen=True)
 class TournamentInputs:
-    """Everything of a tournament that the course is computed from, but the results."""
+    """All inputs of a tournament's course except the results."""
 
     tournament: Tournament
     entrants: tuple[Entrant, ...]

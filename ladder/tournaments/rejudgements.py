@@ -28,15 +28,15 @@ from ladder.tournaments.records import GameOutcome, Tournament, TournamentGame, 
 
 @dataclass(frozen=True, slots=True)
 class PairingRejudgement:
-    """Games of a pairing that are judged again and wait for a host's decision."""
+    """A pairing whose games are played again and whose new results wait for a host's decision."""
 
     key: Key
     games: tuple[tuple[TournamentGame, TournamentGame], ...]
-    """The old and the new match of each game. A new one has no places while it plays."""
+    """The old and the new match of each game. A new match has no placements until it finishes."""
     dependent_pairings: tuple[Key, ...]
     """Pairings whose entrants can depend on this one."""
     changes: tuple[Key, ...] | None
-    """Those that change if the new results count; None while a new match plays or is void."""
+    """Pairings that change if the new results count. None if a new match is void or not finished."""
 
     @property
     def void_reason(self) -> str | None:
@@ -116,7 +116,8 @@ def apply_rejudgement(
 ) -> None:
     """Lets the new results of a pairing count in place of the old ones. The tournament goes on.
 
-    Raises Conflict if the pairing is not judged again, if a new match is void, and while one plays.
+    Raises Conflict if no new results wait, if a new match is void, or if a new match is not
+    finished.
     """
     found, rejudgement = _lock_rejudgement(conn, tournament_id, pairing)
     if rejudgement.void_reason is not None:

@@ -33,7 +33,7 @@ TurnOf = Callable[[str], int]
 
 @dataclass
 class TournamentAdvance:
-    """What the functions need that advance one tournament, and what they did."""
+    """State of one attempt to advance a tournament."""
 
     conn: Connection
     inputs: TournamentInputs
@@ -48,7 +48,7 @@ class TournamentAdvance:
     queued: int = 0
     """Number of games queued so far."""
     is_due_again: bool = False
-    """Whether a wanted game waits, because an agent was away a moment ago."""
+    """Whether a game waits because its agent was just unreachable."""
     problems: list[str] = made_by(default_factory=list)
     new_seeds: dict[bytes, bytes] = made_by(default_factory=lambda: defaultdict(_new_seed))
     """A new seed for each seed of the course. Games that are queued together share it."""

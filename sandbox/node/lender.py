@@ -308,7 +308,7 @@ class BoxLender:
 def _parse_seats(end: Mapping[str, Any], open_seats: Mapping[int, PooledBox]) -> list[int]:
     seats = end.get("seats")
     if end.get("op") != "end" or not isinstance(seats, list):
-        raise wire.WireError("after lending, only the message 'end' is allowed")
+        raise wire.WireError("unexpected message: after seats are lent, send only 'end'")
     if any(type(number) is not int or number not in open_seats for number in seats):
         raise wire.WireError("the ended seat is not open")
     return list(dict.fromkeys(seats))

@@ -158,7 +158,7 @@ class RemoteLender:
             end, _ = wire.receive_frame(connection, cap=1 << 12)
             seats, closed = end.get("seats"), end.get("closed")
             if end.get("op") != "end" or not isinstance(seats, list):
-                raise wire.WireError("after lending, only the message 'end' is allowed")
+                raise wire.WireError("unexpected message: after seats are lent, send only 'end'")
             for number in dict.fromkeys(seats):
                 if type(number) is not int or number not in begun:
                     raise wire.WireError("the ended seat is not open")

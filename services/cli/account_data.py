@@ -63,13 +63,13 @@ def delete_account(
 def print_deletion_effects(fate: dict[str, list[str]]) -> None:
     """Prints what the deletion ends, and what stays."""
     for key, subject, effect in (
-        ("ended_teams", "Team", "ends, with its agents, bundles and logs."),
-        ("ended_leagues", "League", "closes, because nobody else takes part."),
-        ("left_teams", "Team", "stays with its agents, because it has other members."),
-        ("orphan_leagues", "League", "continues without a host."),
+        ("ended_teams", "Team", "will be deleted with its agents, bundles and logs."),
+        ("ended_leagues", "League", "will close, because nobody else takes part."),
+        ("left_teams", "Team", "will stay, because it has other members."),
+        ("orphan_leagues", "League", "will continue without a host."),
     ):
         for name in fate[key]:
-            stdout.print(f"{subject} {name} {effect}")
+            stdout.print(f'{subject} "{name}" {effect}')
 
 
 def register(app: typer.Typer) -> None:

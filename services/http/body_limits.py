@@ -2,7 +2,7 @@
 
 Uploads have the season's limit; forms of accounts are the smallest, since strangers send them; all
 other bodies are small JSON. A declared length above the limit and a chunked body that grows past it
-get the same problem. A form of a page gets it when its route reads it, so the answer is a page.
+get the same error. A page form is refused when its route reads the body, so the answer is a page.
 """
 
 from __future__ import annotations

@@ -320,7 +320,7 @@ def test_rated_matches_made_together_have_the_rows_of_single_ones(contest: Conte
 
 def test_rated_matches_need_the_number_of_seats_of_the_season(contest: Contest) -> None:
     lineup = contest.seats(contest.entries[:3])
-    with pytest.raises(Invalid, match="3 seats, this season plays 4"):
+    with pytest.raises(Invalid, match="the lineup has 3 seats; give 4, as this season plays"):
         matches.create_rated_matches(contest.conn, contest.season, [matches.RatedMatch(lineup)])
 
 

@@ -164,7 +164,7 @@ def test_peck_deletes_an_account(fresh_peck: Peck, fresh_world: World, tmp_path:
     wrong = fresh_peck("account", "delete", "--name", "somebody", PECK_PASSWORD="x")
     assert "type your name" in wrong.stderr
     done = fresh_peck("account", "delete", "--name", "member", PECK_PASSWORD="x")
-    assert "Team Team member ends, with its agents, bundles and logs." in done.stdout
+    assert 'Team "Team member" will be deleted with its agents, bundles and logs.' in done.stdout
     assert "Results stay under Deleted user" in done.stdout
     assert fresh_peck("whoami").returncode == 1
 

@@ -118,7 +118,7 @@ def test_a_rejudgement_with_a_void_match_can_be_dropped_and_judged_again(
     assert rejudgements.list_rejudgements(conn, cup.row)[0].void_reason is None
 
 
-def test_a_rejudgement_of_a_pairing_that_another_one_ends_is_dropped(finished: Cup) -> None:
+def test_rejudgement_is_dropped_when_its_pairing_disappears(finished: Cup) -> None:
     conn = finished.contest.conn
     rejudgements.rejudge_pairing(conn, finished.id, "1.2.1", None, "a worker was broken")
     for one in finished.games():

@@ -76,7 +76,7 @@ def test_the_wait_is_the_sum_of_what_comes_before(contest: Contest) -> None:
     assert _eta_seconds(contest, second) is None
 
 
-def test_nobody_knows_when_a_validation_begins_that_waits_although_no_other_runs(
+def test_waiting_validation_without_running_ones_has_no_estimate(
     contest: Contest,
 ) -> None:
     _validated_in(contest, 100)
@@ -166,7 +166,7 @@ def test_an_upload_of_a_person_goes_before_those_of_teams_without_people(contest
     ("has_people", "order"),
     [(False, ["waited", "waited", "later"]), (True, ["later", "waited", "waited"])],
 )
-def test_only_teams_without_people_that_waited_too_long_go_before_later_uploads(
+def test_overdue_uploads_without_people_precede_later_uploads(
     contest: Contest, has_people: bool, order: list[str]
 ) -> None:
     workers.register_worker(contest.conn, hello("w1"))

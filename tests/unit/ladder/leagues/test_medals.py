@@ -145,7 +145,7 @@ def test_medal_cuts_never_exceed_the_number_of_teams() -> None:
             "bronze: lower this line; it is above that of silver",
         ),
         ((MedalRuleKind.LINES, float("nan"), 900, 950), "gold: nan is not a valid number"),
-        ((MedalRuleKind.LINES, 1e9, 900, 800), "gold: a line must be between"),
+        ((MedalRuleKind.LINES, 1e9, 900, 800), "gold: give a score between"),
         ((MedalRuleKind.COUNTS, 1, 1.5, 2), "silver: a count must be a whole number"),
         ((MedalRuleKind.COUNTS, 1, 1, -2), "bronze: a count must be a whole number"),
         ((MedalRuleKind.SHARES, 1.2, 0, 0), "gold: a share must be between 0 and 1"),

@@ -14,14 +14,14 @@ def of(name: str, league: str) -> Match:
     return replace(match([1, 2]), id=MatchId(name), league_id=LeagueId(league))
 
 
-def test_another_league_precedes_within_a_group() -> None:
+def test_match_of_another_league_is_chosen_first() -> None:
     best = [of("geese", "geese"), of("snake", "snake")]
     chosen = choose_next(([], best), [], LeagueId("geese"))
     assert chosen is not None
     assert chosen.id == "snake"
 
 
-def test_nothing_comes_twice_before_all_came() -> None:
+def test_each_match_is_shown_once_before_any_repeats() -> None:
     live = [of("live", "geese")]
     best = [of("geese", "geese"), of("snake", "snake")]
     past: list[str] = []

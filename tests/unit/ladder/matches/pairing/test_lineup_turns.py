@@ -77,7 +77,7 @@ def test_a_high_weight_entry_plays_in_proportion_to_weight() -> None:
     assert 1.5 < heavy / light < 2.5
 
 
-def test_an_entry_without_a_game_leads_whatever_its_game_is_worth() -> None:
+def test_entry_without_games_leads_first() -> None:
     field = [*ladder(30), candidate(99, games=0, sigma=0.1)]
     for seed in range(5):
         assert "ent_00099" in players(pair(field, seed=seed))[0]
