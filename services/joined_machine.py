@@ -126,7 +126,10 @@ def check_connections(connections: SiteConnections, trusted: str) -> None:
     try:
         httpx.get(f"{connections.site}/health/live", verify=context, timeout=LOOK_SECONDS)
     except httpx.HTTPError as error:
-        raise StartError(f"the site at {connections.site} cannot be reached: {error}; check the address and your network") from None
+        raise StartError(
+            f"the site at {connections.site} cannot be reached: {error};"
+            " check the address and your network"
+        ) from None
     try:
         db.connect(connections.database_url).close()
     except psycopg.Error as error:

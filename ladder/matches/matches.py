@@ -272,7 +272,10 @@ def first_turn_of_queue(conn: Connection, queue: str) -> int | None:
 
 def _check_seats(season: Season, lineup: Sequence[LineupSeat]) -> None:
     if len(lineup) != season.seats:
-        raise Invalid("lineup", f"the lineup has {len(lineup)} seats; give {season.seats}, as this season plays")
+        raise Invalid(
+            "lineup",
+            f"the lineup has {len(lineup)} seats; give {season.seats}, as this season plays",
+        )
 
 
 def _match_row(

@@ -36,7 +36,8 @@ class PairingRejudgement:
     dependent_pairings: tuple[Key, ...]
     """Pairings whose entrants can depend on this one."""
     changes: tuple[Key, ...] | None
-    """Pairings that change if the new results count. None if a new match is void or not finished."""
+    """Pairings that change if the new results count. None if a new match is void or not
+    finished."""
 
     @property
     def void_reason(self) -> str | None:

@@ -38,9 +38,9 @@ class EpisodeRequest:
     waiting_seconds: float = WAITING_SECONDS
     """The most waiting for a core that is forgiven to a seat. After that its wall time counts."""
     forgive_lateness: bool = False
-    """If true, a time-out caused by waiting beyond ``waiting_seconds`` raises HostTooSlow. A time-out
-    that the node may have caused raises HostFault if the meter cannot forgive it. If false, both
-    time-outs count against the agent."""
+    """If true, a time-out caused by waiting beyond ``waiting_seconds`` raises HostTooSlow. A
+    time-out that the node may have caused raises HostFault if the meter cannot forgive it. If
+    false, both time-outs count against the agent."""
     stops_at_fault: bool = False
     """Whether the episode ends at the first fault. Used for validations, where all seats are copies
     of one agent. The other seats get the same fault. Copies that mostly wait are asked together."""
