@@ -155,7 +155,10 @@ class CallerSpawner:
                 answer, _ = wire.receive_frame(self._control, deadline=deadline)
             except (wire.WireError, OSError) as error:
                 self._lost()
-                raise HostFault(f"the process that starts callers has died: {error}") from None
+                raise HostFault(
+                    f"the process that starts callers has died: {error};"
+                    " Docker or `peck up` restarts the remote daemon"
+                ) from None
         if "fault" in answer:
             raise HostFault(str(answer["fault"]))
         return answer

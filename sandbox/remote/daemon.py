@@ -301,7 +301,8 @@ def main(arguments: list[str] | None = None) -> int:
         OSError
     ):  # if the folder belongs to another uid, the dead socket stays
         options.socket.unlink(missing_ok=True)
-    died, ended = "the process that starts callers has died", "stopped; every caller has ended"
+    died = "the process that starts callers has died; Docker or `peck up` restarts this daemon"
+    ended = "stopped; every caller has ended"
     _print_line(died if is_lost else ended)
     return int(is_lost)
 
