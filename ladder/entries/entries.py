@@ -201,7 +201,7 @@ def take_off_board(conn: Connection, entry: Entry, reason: str | None = None) ->
     )
     conn.execute(
         "update entries set state = 'retired', deadline_at = null, next_try_at = null,"
-        " paused_at = null, reason = coalesce(%s, reason)"
+        " paused_at = null, reason = coalesce(%s, case when state = 'paused' then reason end)"
         " where id = %s and state in ('active', 'paused')",
         (reason, entry.id),
     )
@@ -334,7 +334,7 @@ def _refuse_unfit_submission(season: Season, submission: Submission, is_anchor: 
         raise Conflict("give a bundle: an anchor fixes the scale and must not change")
     if submission.size_bytes > season.max_bundle_bytes:
         raise Invalid(
-            "bundle",
+            "submission",
             f"send at most {size_text(season.max_bundle_bytes)}: this season allows no more",
         )
 

@@ -150,9 +150,16 @@ class SeatRecord:
         """Whether at least one answer was a move."""
         self.moves_for_none: list[Json] = []
         """Moves that the rules played for answers of None."""
+        self.unused_answers = 0
+        """Answers before a fork, for which the record's moves were played."""
 
     def add(self, answer: SeatAnswer) -> None:
         self.answers.append(answer)
+
+    def set_unused(self) -> None:
+        """Marks all answers so far as replaced by a record's moves."""
+        self.moves_for_none.clear()
+        self.unused_answers = len(self.answers)
 
     def count_pardoned_fault(self, fault: SeatFault) -> None:
         """Count a fault after which the seat plays on."""

@@ -69,6 +69,9 @@ def _merge_seats(one: SeatReport, two: SeatReport, reward: float, placement: int
     reason = told.reason
     if told is two and reason is not None:
         reason = f"in the second episode: {reason}"
+    if not told.verdict.is_fault and (one.reason or two.reason):  # warnings
+        which = "first" if one.reason else "second"
+        reason = f"in the {which} episode: {one.reason or two.reason}"
     return replace(
         one,
         placement=placement,

@@ -142,6 +142,8 @@ class RunningEpisode:
             with _game_faults("step"):
                 _, self._state = next(self._recorded)
             self.record.add_recorded(fork.episode.steps[self.steps - 1])
+            for seat in able:
+                seat.record.set_unused()
             return True
         if self._by_hand:
             moves = moves_after(self._game, self._state, moves, self._by_hand)

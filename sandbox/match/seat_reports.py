@@ -58,7 +58,8 @@ def _none_warning(seat: Seat) -> str | None:
 
     Such answers are legal in some games, so nothing else shows a function without ``return``.
     """
-    asked, replaced = len(seat.record.answers), len(seat.record.moves_for_none)
+    asked = len(seat.record.answers) - seat.record.unused_answers
+    replaced = len(seat.record.moves_for_none)
     if not replaced:
         return None
     which = f"{replaced} of {asked} turns"

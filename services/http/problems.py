@@ -306,6 +306,8 @@ async def on_http(request: Request, error: Exception) -> Response:
         detail = f"There is nothing at {request.url.path}."
     if slug == "method-not-allowed":
         detail = f"{request.url.path} does not take {request.method}."
+    if slug == "too-large":
+        detail = error.detail
     return problem_response(slug, detail, headers=error.headers)
 
 

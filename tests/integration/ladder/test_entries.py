@@ -19,9 +19,9 @@ from tests.integration.ladder.contest import Contest, raise_contest
 
 def test_an_entry_is_refused_for_bundle_size_or_a_locked_season(conn: Connection) -> None:
     small = raise_contest(conn, max_bundle_bytes=999)
-    with pytest.raises(Invalid, match=r"^bundle: send at most 999 B: ") as refused:
+    with pytest.raises(Invalid, match=r"^submission: send at most 999 B: ") as refused:
         small.pending()
-    assert refused.value.field == "bundle"
+    assert refused.value.field == "submission"
     seasons.set_season_state(conn, small.season.id, "locked")
     with pytest.raises(Conflict, match="locked"):
         small.pending()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -68,6 +69,16 @@ def test_a_fault_in_either_episode_fails_the_seat(position: int) -> None:
     log = read_log(seat.log)
     assert (log["verdict"], log.get("failed_episode")) == ("TIMEOUT", 1 if position else None)
     assert other.placement == 1
+
+
+@pytest.mark.parametrize("position", [0, 1])
+def test_a_warning_of_either_episode_is_kept(position: int) -> None:
+    warned, clean = replace(report(1.0), reason="It answered None."), report(1.0)
+    one, two = (warned, clean) if position == 0 else (clean, warned)
+    pair, _ = played(episode(one, report(0.0)), episode(report(0.0), two))
+    which = ["first", "second"][position]
+    assert pair.seats[0].reason == f"in the {which} episode: It answered None."
+    assert pair.seats[1].reason is None
 
 
 def test_a_failed_seat_gets_the_worst_reward_of_the_pair() -> None:

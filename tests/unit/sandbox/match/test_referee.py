@@ -282,8 +282,8 @@ def test_waiting_for_a_gpu_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
 class Slow(IgnoresEndMessage):
     """An agent that takes some of its bank for each answer."""
 
-    def __init__(self, pause_seconds: float) -> None:
-        self._pause_seconds = pause_seconds
+    def __init__(self, pause_seconds: float, action: bytes = b'"NORTH"') -> None:
+        self._pause_seconds, self._action = pause_seconds, action
         super().__init__()
 
     def _answer(self) -> None:
@@ -294,7 +294,24 @@ class Slow(IgnoresEndMessage):
             elif told["k"] == "act":
                 time.sleep(self._pause_seconds)
                 with contextlib.suppress(OSError):
-                    self._agent.send(b'{"k":"reply","n":%d,"action":"NORTH"}' % told["n"])
+                    reply = b'{"k":"reply","n":%d,"action":%b}' % (told["n"], self._action)
+                    self._agent.send(reply)
+
+
+def test_answers_of_none_before_a_fork_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running_episode, "end_all", lambda loans: None)
+    clock, rules = Clock(act_seconds=1, bank_seconds=1), GEESE.configure({"episodeSteps": 12})
+
+    def request(rules: Any, loans: list[Slow]) -> EpisodeRequest:
+        return EpisodeRequest(
+            GEESE, rules, clock, bytes(16), loans, max_parallel_seats=2, stop_after_seconds=60
+        )
+
+    record = referee.play_episode(request(rules, [Slow(0), Slow(0)])).episode
+    fork = Fork(record, len(record.steps) - 1, bytes(16))
+    played = referee.continue_episode(request({}, [Slow(0, b"null"), Slow(0)]), fork)
+    assert str(played.seats[0].reason).startswith("Your agent answered None in its only turn; ")
+    assert played.seats[1].reason is None
 
 
 def test_before_a_fork_no_seat_spends_the_recorded_bank_again_in_each_step(
