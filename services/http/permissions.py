@@ -1,7 +1,6 @@
 """Finds things for a viewer and checks permissions with ``ladder.people.permissions``.
 
-A thing that the viewer may not see raises NotFound, like a missing thing. A thing that the viewer
-may see but not change raises a 403 problem.
+What the viewer may not see raises NotFound. What it may see but not change raises a 403 problem.
 """
 
 from __future__ import annotations

@@ -72,6 +72,7 @@ from services.web import (
     suspects,
     team_joining,
     teams,
+    tournament_lists,
     tournaments,
     upload,
 )
@@ -131,7 +132,7 @@ PARTS = (
     *(administration, machines, agent_machines),
     *(passkeys, identities, recover, mail_address, sign_up_address),
     *(team_joining, teams),  # in this order: /teams/new is no team
-    *(new_tournament, shows, tournaments),
+    *(new_tournament, shows, tournament_lists, tournaments),
     *(home, invitations, league_state, edit_league, new_season, rehearsals, season_charts),
 )
 ROUTERS = (router, *(part.router for part in PARTS))

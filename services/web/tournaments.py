@@ -1,4 +1,4 @@
-"""Pages of tournaments: the list of a league, and a tournament with its bracket and table."""
+"""The page of a tournament: bracket, tables, pairings, and the acts of entrants and hosts."""
 
 from __future__ import annotations
 
@@ -15,18 +15,15 @@ from ladder.database.db import Connection
 from ladder.entries.records import Agent
 from ladder.enums import Embargo
 from ladder.errors import LadderError
-from ladder.field_types import KEY
-from ladder.ids import MatchId, TournamentId
-from ladder.leagues import leagues, records, seasons
-from ladder.leagues.records import League, Season
-from ladder.people.permissions import may_manage
+from ladder.ids import MatchId
+from ladder.leagues import seasons
+from ladder.leagues.records import Season
 from ladder.people.records import Viewer
 from ladder.tournaments import (
     embargo,
     entrants,
     rejudgements,
     shows,
-    summaries,
     tournaments,
 )
 from ladder.tournaments.certainty import certainty_of
@@ -57,11 +54,11 @@ from ladder.tournaments.request_models import (
     TournamentAct,
     TournamentActName,
 )
-from ladder.tournaments.summaries import TournamentSummary, count_entrants, summarize
+from ladder.tournaments.summaries import count_entrants
 from ladder.tournaments.views import TournamentView, view_tournament
 from services.http import auth, permissions, tournament_acts
 from services.http.app_state import Db
-from services.http.path_parameters import LeagueKey, TournamentKey
+from services.http.path_parameters import TournamentKey
 from services.http.problems import ProblemError
 from services.web import forms
 from services.web.account import redirect
@@ -72,7 +69,6 @@ from services.web.session import Visitor
 from services.web.tournament_parts import PageChoice, PageNumber, Part, choice_of, part_of
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
-SHOWN: Final = 30
 WIDEST_TABLE: Final = 24
 """Most entrants of a cross-table; a table with more cells than that nobody reads."""
 ACTS: Final = {"agent": "", "reason": "", "pairing": "", "cause": ""}
@@ -111,58 +107,6 @@ class StagePart:
     rounds: list[RoundPart]
     has_trf: bool
     """Whether it has an export in the format of FIDE."""
-
-
-@router.get("/leagues/{league}/tournaments")
-def show_tournaments(
-    request: Request,
-    league: LeagueKey,
-    conn: Db,
-    who: Visitor,
-    after: Annotated[str | None, Query(pattern=KEY)] = None,
-) -> Response:
-    """The tournaments of a league, newest first."""
-    found = permissions.visible_league(conn, who, league)
-    rows = tournaments.list_tournaments(
-        conn, who, found.id, after=TournamentId(after) if after else None, limit=SHOWN
-    )
-    return render(
-        request,
-        "tournaments.html",
-        league=found,
-        summaries=summarize(conn, who, rows),
-        older=rows[-1].id if len(rows) == SHOWN else None,
-        runs=may_manage(who, records.league_resource(found)),
-    )
-
-
-@router.get("/tournaments")
-def show_all_tournaments(
-    request: Request, conn: Db, who: Visitor, page: PageNumber = 1
-) -> Response:
-    """The tournaments of all leagues that the visitor may see, those that are not over first."""
-    rows = tournaments.list_tournaments_by_end(
-        conn, who, offset=(page - 1) * SHOWN, limit=SHOWN + 1
-    )
-    found = summarize(conn, who, rows[:SHOWN])
-    running = [one for one in found if one.state in summaries.PLAYED]
-    over = [one for one in found if one.state.is_over]
-    return render(
-        request,
-        "all_tournaments.html",
-        groups=[
-            ("Running", running),
-            ("Coming", [one for one in found if one not in running and one not in over]),
-            ("Over", over),
-        ],
-        leagues={one.id: one for one in _leagues_of(conn, found)},
-        page=page,
-        has_more=len(rows) > SHOWN,
-    )
-
-
-def _leagues_of(conn: Connection, found: list[TournamentSummary]) -> list[League]:
-    return [leagues.get_league(conn, key) for key in {one.tournament.league_id for one in found}]
 
 
 @router.get("/tournaments/{tournament}")

@@ -113,7 +113,7 @@ def test_a_tournament_with_hidden_results_seems_to_run_after_its_end(world: Worl
 def test_the_list_of_all_tournaments_has_pages(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("services.web.tournaments.SHOWN", 1)
+    monkeypatch.setattr("services.web.tournament_lists.SHOWN", 1)
     with browse(world, "stranger") as browser:
         assert "There is no tournament yet" in browser.get("/tournaments").text
         make(world, "First")
