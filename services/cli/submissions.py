@@ -47,7 +47,7 @@ def submit(
     team: Annotated[
         str | None, typer.Option(help="Slug; required if you are in several teams.")
     ] = None,
-    message: Annotated[str, typer.Option("-m", "--message", help="A note to yourself.")] = "",
+    message: Annotated[str, typer.Option("-m", "--message", help="A note for your team.")] = "",
     profile: Annotated[
         str, typer.Option(help="Libraries in the sandbox; see `peck profiles`.")
     ] = "numpy",
