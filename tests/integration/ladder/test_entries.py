@@ -67,6 +67,13 @@ def _told_retired(conn: Connection) -> list[EntryId]:
     return [EntryId(row[0]) for row in rows]
 
 
+def test_a_warning_is_not_the_reason_of_a_retirement(contest: Contest) -> None:
+    warned = contest.active()
+    contest.conn.execute("update entries set reason = 'It answered None.' where id = %s", (warned,))
+    entries.retire_entry(contest.conn, warned)
+    assert entries.get_entry(contest.conn, warned).reason is None
+
+
 def test_a_retired_entry_is_not_paired_again(contest: Contest) -> None:
     four = [contest.active() for _ in range(4)]
     running = contest.rated(*four)
