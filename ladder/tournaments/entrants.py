@@ -29,16 +29,12 @@ BY_HOST: Final = (
 )
 MOST_CHOICES: Final = 50
 """Most agents that the form of a tournament offers."""
-LOCKED_AS_REFERENCE: Final = "lock as reference agent"
-"""An act of the service, so it outlasts the account of the host who locks."""
 ENTRANT: Final = (
     "select x.agent_id, a.name as agent_name, a.team_id, g.name as team_name,"
     " x.team_id as team_id_at_lock, x.state,"
     " x.checked_in_at, x.number, x.entry_id, x.submission_id, x.profile, x.score, x.deviation,"
     " x.last_position, x.reason, coalesce(x.profile, n.profile) = 'remote' as is_remote,"
-    " g.erased_at is not null as is_erased,"
-    " exists (select 1 from tournament_acts c where c.tournament_id = x.tournament_id"
-    "   and c.agent_id = x.agent_id and c.act = 'lock as reference agent') as is_reference"
+    " g.erased_at is not null as is_erased, x.is_reference"
     " from tournament_entrants x join agents a on a.id = x.agent_id"
     " join teams g on g.id = a.team_id join tournaments t on t.id = x.tournament_id"
     " left join lateral (select e.profile from entries e"

@@ -14,7 +14,7 @@ from ladder.ratings import standing_versions
 from ladder.runtime_profiles import REMOTE
 from ladder.standings import leaderboard
 from ladder.tournaments import tournaments
-from ladder.tournaments.entrants import LOCKED_AS_REFERENCE, entrants_of
+from ladder.tournaments.entrants import entrants_of
 from ladder.tournaments.formats import check_plan, draw_order
 from ladder.tournaments.records import Entrant, EntrantState, EntryRule, Tournament, TournamentState
 
@@ -73,15 +73,14 @@ def lock_entrants(conn: Connection, tournament_id: TournamentId, by: UserId | No
     for number, each in enumerate(order, 1):
         conn.execute(
             "update tournament_entrants set number = %s, entry_id = %s, submission_id = %s,"
-            " profile = %s, score = %s, deviation = %s, team_id = (select team_id from agents"
-            " where id = agent_id) where tournament_id = %s and agent_id = %s",
+            " profile = %s, is_reference = %s, score = %s, deviation = %s,"
+            " team_id = (select team_id from agents where id = agent_id)"
+            " where tournament_id = %s and agent_id = %s",
             (
-                *(number, each.entry_id, each.submission_id, each.profile),
+                *(number, each.entry_id, each.submission_id, each.profile, each.is_reference),
                 *(each.score, each.deviation, found.id, each.agent_id),
             ),
         )
-        if each.is_reference:
-            tournaments.record_act(conn, found.id, LOCKED_AS_REFERENCE, agent_id=each.agent_id)
     _move_dates(conn, found.id)
     tournaments.set_state(conn, found.id, TournamentState.LOCKED)
     tournaments.record_act(

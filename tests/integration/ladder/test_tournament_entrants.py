@@ -11,7 +11,7 @@ from ladder.entries import entries
 from ladder.errors import Conflict
 from ladder.matches import history
 from ladder.standings import leaderboard
-from ladder.tournaments import advance, entrants, locking
+from ladder.tournaments import advance, entrants
 from ladder.tournaments.records import EntrantState
 from ladder.tournaments.summaries import summarize, summary_of
 from tests.integration.ladder.contest import Contest, raise_contest
@@ -127,10 +127,8 @@ def test_agents_of_a_merged_team_stay_entrants_of_the_team_that_remains(duels: C
 
 @pytest.mark.parametrize("locked_by_older_version", [False, True])
 def test_reference_agents_are_no_team_mates_unless_an_older_version_locked(
-    duels: Contest, monkeypatch: pytest.MonkeyPatch, locked_by_older_version: bool
+    duels: Contest, locked_by_older_version: bool
 ) -> None:
-    if locked_by_older_version:
-        monkeypatch.setattr(locking, "LOCKED_AS_REFERENCE", "other act")
     cup = raise_cup(duels, {"stages": [{"format": "swiss", "rounds": 3}]}, agents_per_team=3)
     _, team = duels.team()
     for is_reference in (True, True, False):
@@ -141,6 +139,8 @@ def test_reference_agents_are_no_team_mates_unless_an_older_version_locked(
     cup.enter(3)
     cup.start()
     duels.conn.execute("update entries set is_anchor = false")
+    if locked_by_older_version:
+        duels.conn.execute("update tournament_entrants set is_reference = default")
     field = cup.view().inputs
     assert field is not None
     assert len(field.event.prohibited) == (3 if locked_by_older_version else 0)
