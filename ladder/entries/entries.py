@@ -48,7 +48,6 @@ def enter_season(
     submission_id: SubmissionId,
     *,
     profile: str = "numpy",
-    pairing_weight: float = 1.0,
     is_anchor: bool = False,
     count_limit: bool = True,
     began: float | None = None,
@@ -91,7 +90,6 @@ def enter_season(
             "id": entry_id,
             "profile": profile if submission.url is None else REMOTE,
             "is_anchor": is_anchor,
-            "pairing_weight": pairing_weight,
             "taken_day": taken,
         }
         is_new = _insert_entry(conn, season, submission, columns)
@@ -295,11 +293,11 @@ def _insert_entry(
     """Inserts a pending entry. False: another request has made the submission's entry."""
     made = conn.execute(
         "insert into entries (id, season_id, agent_id, team_id, submission_id, parent_entry_id,"
-        " profile, is_anchor, pairing_weight, mu, sigma, taken_day)"
+        " profile, is_anchor, mu, sigma, taken_day)"
         " select %(id)s, %(season_id)s, %(agent_id)s, %(team_id)s, %(submission_id)s,"
         "   (select max(id) from entries where season_id = %(season_id)s"
         "     and agent_id = %(agent_id)s and state in ('active', 'paused', 'retired')),"
-        "   %(profile)s, %(is_anchor)s, %(pairing_weight)s, %(mu)s, %(sigma)s, %(taken_day)s"
+        "   %(profile)s, %(is_anchor)s, %(mu)s, %(sigma)s, %(taken_day)s"
         " on conflict (season_id, submission_id) do nothing",
         {
             **columns,

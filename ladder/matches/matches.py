@@ -72,7 +72,6 @@ def create_match(
     queue: str | None = None,
     scrim_id: ScrimId | None = None,
     rejudges: MatchId | None = None,
-    gpu: int | None = None,
     turn: int = 0,
     goes_first: bool = False,
 ) -> MatchId:
@@ -100,7 +99,7 @@ def create_match(
         _refuse_deleted_owner(conn, lineup)  # of other rated matches all entries are active
     if kind is MatchKind.RATED:
         _count_in_flight(conn, lineup, is_rejudge=rejudges is not None)
-    row = _match_row(kind, lineup, turn, goes_first, gpu) | {
+    row = _match_row(kind, lineup, turn, goes_first) | {
         "scrim_id": scrim_id,
         "rejudges": rejudges,
         "seed": seed.hex(),
@@ -283,11 +282,9 @@ def _match_row(
     lineup: Sequence[LineupSeat],
     turn: int,
     goes_first: bool,
-    gpu: int | None = None,
 ) -> dict[str, Any]:
-    """A new match as ``INSERT_MATCHES`` takes it, without its seed. ``gpu`` None: by the lineup."""
-    if gpu is None:
-        gpu = runtime_profiles.gpus_needed(seat.profile for seat in lineup)
+    """A new match as ``INSERT_MATCHES`` takes it, without its seed."""
+    gpu = runtime_profiles.gpus_needed(seat.profile for seat in lineup)
     return {
         "id": ids.new_id("mat"),
         "kind": kind.value,

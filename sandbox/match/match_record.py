@@ -156,7 +156,7 @@ class SeatRecord:
     def add(self, answer: SeatAnswer) -> None:
         self.answers.append(answer)
 
-    def set_unused(self) -> None:
+    def mark_answers_unused(self) -> None:
         """Marks all answers so far as replaced by a record's moves."""
         self.moves_for_none.clear()
         self.unused_answers = len(self.answers)

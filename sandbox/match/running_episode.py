@@ -143,7 +143,7 @@ class RunningEpisode:
                 _, self._state = next(self._recorded)
             self.record.add_recorded(fork.episode.steps[self.steps - 1])
             for seat in able:
-                seat.record.set_unused()
+                seat.record.mark_answers_unused()
             return True
         if self._by_hand:
             moves = moves_after(self._game, self._state, moves, self._by_hand)
