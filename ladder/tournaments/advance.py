@@ -204,9 +204,8 @@ def _report_late_round(advance: TournamentAdvance) -> None:
     states = Counter(one.state for one in advance.games if one.outcome is None)
     waiting = ", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "none"
     advance.problems.append(
-        f"This round has lasted longer than {advance.found.round_minutes:g} minutes. Unfinished"
-        f" matches: {waiting}. Check that workers are running and can run the agents of these"
-        " matches."
+        f"it has lasted longer than {advance.found.round_minutes:g} minutes; unfinished matches:"
+        f" {waiting}. Check that workers are running and can run the agents of these matches"
     )
 
 

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Final
 
 from ladder.database.db import Connection
+from ladder.ids import SeasonId
 from ladder.leagues import seasons
 from ladder.leagues.records import League
 from ladder.matches import history
@@ -14,9 +15,9 @@ from ladder.matches.records import Match, replay_resource
 from ladder.people.permissions import may_see
 from ladder.people.records import Viewer
 from ladder.tournaments import tournaments
-from ladder.tournaments.formats import Key, Pairing
+from ladder.tournaments.formats import Key
 from ladder.tournaments.records import GameOutcome, Tournament, TournamentGame
-from ladder.tournaments.views import TournamentView, view_tournament
+from ladder.tournaments.views import view_tournament
 
 MOST_TRIED: Final = 10
 """Games whose replays are looked at for the next one. A league may hide them all."""
@@ -48,15 +49,9 @@ def find_place(conn: Connection, viewer: Viewer, match: Match, league: League) -
     pairing = next((one for one in view.course.pairings if str(one.key) == own.pairing), None)
     if pairing is None or not set(own.entrants) <= set(pairing.entrants):
         return GamePlace(found, None, "", None)
-    following = _game_after(conn, viewer, own, games, league)
-    return GamePlace(found, pairing.key, _round_text(view, pairing), following)
-
-
-def _round_text(view: TournamentView, one: Pairing) -> str:
-    title = one.title or f"Round {one.key.round}"
-    section = f", {one.section}" if one.section and one.section not in title.lower() else ""
-    is_staged = len(view.tournament.plan.stages) > 1
-    return f"{f'Stage {one.key.stage}, ' if is_staged else ''}{title}{section}"
+    following = _game_after(conn, viewer, own, games, league, found.season_id)
+    stage = f"Stage {pairing.key.stage}, " if len(found.plan.stages) > 1 else ""
+    return GamePlace(found, pairing.key, stage + pairing.round_name, following)
 
 
 def _game_after(
@@ -65,13 +60,16 @@ def _game_after(
     own: TournamentGame,
     games: list[TournamentGame],
     league: League,
+    season_id: SeasonId,
 ) -> Match | None:
     later = [
         one for one in games if one.outcome is GameOutcome.COUNTED and _order(one) > _order(own)
     ]
+    if not later:
+        return None
+    state = seasons.get_season(conn, season_id).state
     for one in islice(sorted(later, key=_order), MOST_TRIED):
         match = history.get_match(conn, one.match_id)
-        state = seasons.get_season(conn, match.season_id).state
         if match.episodes and may_see(viewer, replay_resource(match, league, state)):
             return match
     return None

@@ -21,11 +21,10 @@ from ladder.tournaments.round_texts import round_text
 from ladder.tournaments.views import TournamentView, view_tournament
 
 ROWS: Final = (
-    "select t.id, case when count(x.number) > 0 then count(x.number)"
+    "select t.id, case when count(x.number) > 0 then count(x.number)"  # noqa: S608
     "   else count(*) filter (where x.state = 'entered') end as entered,"
     " coalesce(bool_or(x.number is not null), false) as has_course,"
-    " case when t.embargo = 'public' then false else exists (select 1 from tournament_games g"
-    "   where g.tournament_id = t.id and g.embargo <> 'public') end as hides,"
+    f" {tournaments.HIDES} as hides,"
     " min(a.id) as champion_id, min(a.name) as champion_name"
     " from tournaments t left join tournament_entrants x on x.tournament_id = t.id"
     " left join agents a on a.id = x.agent_id and x.number = t.champion"

@@ -45,11 +45,12 @@ TOURNAMENT: Final = (
     " t.draw_digest, t.position, t.problem, t.champion, t.end_reason, t.created_at, t.finished_at"
     " from tournaments t"
 )
-RUNS: Final = (
-    "(t.state in ('running', 'paused') or t.state = 'finished' and t.embargo <> 'public'"
-    " and exists (select 1 from tournament_games g where g.tournament_id = t.id"
-    "   and g.embargo <> 'public'))"
+HIDES: Final = (
+    "t.embargo <> 'public' and exists (select 1 from tournament_games g"
+    " where g.tournament_id = t.id and g.embargo <> 'public')"
 )
+"""A condition for tournaments of which a result is hidden from somebody."""
+RUNS: Final = f"(t.state in ('running', 'paused') or t.state = 'finished' and {HIDES})"
 """A condition for tournaments that run, as far as everybody knows."""
 
 

@@ -169,6 +169,13 @@ class Pairing:
         return self.key.stage, self.key.round
 
     @property
+    def round_name(self) -> str:
+        """Name of its round and section, such as ``Round 2, group 1``."""
+        title = self.title or f"Round {self.key.round}"
+        is_told = not self.section or self.section in title.lower()
+        return title if is_told else f"{title}, {self.section}"
+
+    @property
     def shown_order(self) -> tuple[int | None, ...]:
         """The entrants in the order of the outcome's text, best first; without one as paired."""
         return self.outcome.order if self.outcome else self.entrants
