@@ -29,23 +29,35 @@ def test_a_worker_with_a_lapsed_lease_waits_for_other_workers(
     assert lease.claim_match(contest.conn, lineup, "w2") is not None
 
 
+GPU_NODE: dict[str, object] = {
+    "gpu": 2,
+    "queues": ("play.cpu", "play.gpu"),
+    "profiles": ("numpy", "torch-gpu"),
+}
+
+
 @pytest.mark.parametrize(
-    ("lacking", "terms"),
+    ("lacking", "gpu_seats"),
     [
-        ({"profiles": ("torch",)}, {}),
-        ({"queues": ("validate",)}, {}),
-        ({}, {"gpu": 1}),
-        ({"gpu": 1, "queues": ("play.cpu", "play.gpu")}, {"gpu": 2}),
+        ({"profiles": ("torch",)}, 0),
+        ({"queues": ("validate",)}, 0),
+        (GPU_NODE | {"gpu": 0}, 1),
+        (GPU_NODE | {"queues": ("play.cpu",)}, 1),
+        (GPU_NODE | {"profiles": ("numpy",)}, 1),
+        (GPU_NODE | {"gpu": 1}, 2),
     ],
 )
 def test_a_worker_gets_only_matches_playable_on_its_node(
-    contest: Contest, lacking: dict[str, object], terms: dict[str, int]
+    contest: Contest, lacking: dict[str, object], gpu_seats: int
 ) -> None:
-    match_id = contest.rated(*(contest.active() for _ in range(4)), **terms)
+    lineup = [contest.active() for _ in range(4)]
+    contest.conn.execute(
+        "update entries set profile = 'torch-gpu' where id = any (%s)", (lineup[:gpu_seats],)
+    )
+    match_id = contest.rated(*lineup)
     workers.register_worker(contest.conn, hello("lacking", **lacking))
     assert lease.claim_match(contest.conn, match_id, "lacking") is None
-    able = hello("able", gpu=2, queues=("play.cpu", "play.gpu"), profiles=("numpy", "torch"))
-    workers.register_worker(contest.conn, able)
+    workers.register_worker(contest.conn, hello("able", **GPU_NODE))
     assert lease.claim_match(contest.conn, match_id, "able") is not None
 
 
