@@ -6,17 +6,19 @@ import webbrowser
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from games import external, frames, kaggle_formats
 from games.episode import FORMAT, from_document
 from games.protocol import GameError, Json
-from services.cli.local_page import LocalGame, LocalPage
 from services.cli.local_plan import RunError
 from services.cli.replay_files import games_of_run, read_json
 from services.environment_variables import Environment
+
+if TYPE_CHECKING:
+    from services.cli.local_page import LocalGame
 
 REPLAYS: Final = ("*.peck-replay.gz", "*.peck.json.gz")
 NEEDED: Final = {"game", "seats", "configuration", "clock", "frames", "steps", "placements"}
@@ -43,6 +45,8 @@ def view(
 
     Reads our replays, frames JSON, and Kaggle's episodes of Hungry Geese.
     """
+    from services.cli.local_page import LocalPage  # slow to import: `peck --help` reads this module
+
     try:
         external.register_games(Environment.read().games)
         found = [game for file in files for game in read_games(file, name or [])]
@@ -88,6 +92,8 @@ def read_games(path: Path, names: Sequence[str]) -> list[LocalGame]:
 def _game(
     files: Sequence[Path], names: Sequence[str], logs: Mapping[int, Callable[[], Json]]
 ) -> LocalGame:
+    from services.cli.local_page import LocalGame
+
     documents = [_frames_document(file) for file in files]
     seats = documents[0]["seats"]
     if names and len(names) != seats:
