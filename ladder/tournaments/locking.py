@@ -82,6 +82,7 @@ def lock_entrants(conn: Connection, tournament_id: TournamentId, by: UserId | No
             ),
         )
     _move_dates(conn, found.id)
+    conn.execute("update tournaments set ranks_by_mean = true where id = %s", (found.id,))
     tournaments.set_state(conn, found.id, TournamentState.LOCKED)
     tournaments.record_act(
         conn, found.id, "lock", by=by, details={"entrants": [each.agent_id for each in order]}

@@ -29,6 +29,7 @@ from ladder.tournaments.formats import (
     decode_plan,
     encode_plan,
     new_seed,
+    with_means,
 )
 from ladder.tournaments.records import EntryRule, Tournament, TournamentState
 from ladder.tournaments.request_models import NewTournament
@@ -39,7 +40,8 @@ MOST_LIVE: Final = 100
 """Tournaments of a league that are not over."""
 NEVER_OPENED: Final = "its registration was not opened before the time of its lock"
 TOURNAMENT: Final = (
-    "select t.id, t.league_id, t.season_id, t.title, t.description, t.plan, t.state, t.entry_rule,"
+    "select t.id, t.league_id, t.season_id, t.title, t.description, t.plan, t.ranks_by_mean,"
+    " t.state, t.entry_rule,"
     " t.most_entrants, t.agents_per_team, t.remote_agents, t.away_minutes, t.check_in_minutes,"
     " t.locks_at, t.starts_at, t.round_minutes, t.resumes_at, t.embargo, t.draw_seed,"
     " t.draw_digest, t.position, t.problem, t.champion, t.end_reason, t.created_at, t.finished_at"
@@ -86,7 +88,7 @@ def create_tournament(
         " %s, %s, %s)",
         (
             *(tournament_id, league.id, season.id, wanted.title, wanted.description),
-            *(Jsonb(json.loads(encode_plan(plan))), state, wanted.entry_rule),
+            *(Jsonb(json.loads(encode_plan(with_means(plan, False)))), state, wanted.entry_rule),
             *(wanted.most_entrants, wanted.agents_per_team, wanted.remote_agents),
             *(wanted.away_minutes, wanted.check_in_minutes, locks_at, starts_at),
             *(wanted.round_minutes, wanted.embargo, seed, commitment(seed), by),
@@ -312,11 +314,13 @@ def _select(conn: Connection, tail: str, arguments: Sequence[Any]) -> list[Tourn
 
 
 def _tournament(row: dict[str, Any]) -> Tournament:
+    state = TournamentState(row["state"])
+    by_mean = row.pop("ranks_by_mean") or state.is_before_lock
     return Tournament(
         **{
             **row,
-            "plan": decode_plan(json.dumps(row["plan"])),
-            "state": TournamentState(row["state"]),
+            "plan": with_means(decode_plan(json.dumps(row["plan"])), by_mean),
+            "state": state,
             "entry_rule": EntryRule(row["entry_rule"]),
             "embargo": Embargo(row["embargo"]),
             "draw_seed": bytes(row["draw_seed"]),

@@ -127,7 +127,10 @@ class TableRowOut(BaseModel):
     score: float
     played: int
     wins: int
-    tie_breaks: dict[str, str]
+    tie_breaks: dict[str, str] = Field(
+        description="values by name; points per heat and score per pairing, if given, order"
+        " the table instead of the score"
+    )
     explanation: str
 
 

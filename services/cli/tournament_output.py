@@ -9,6 +9,8 @@ from services.api_client import Json
 from services.cli.display import print_json, stdout, table, timestamp_text
 
 BEFORE_LOCK: Final = ("draft", "registration", "check_in")
+MEANS: Final = ("points per heat", "score per pairing")
+"""Names of what orders a table if entrants have different numbers of pairings."""
 
 
 def show(found: Json, as_json: bool) -> None:
@@ -33,11 +35,17 @@ def show_tables(rows: list[Json]) -> None:
     for group, found in groupby(rows, key=lambda row: row["group"]):
         if group:
             stdout.print(f"group {group}")
+        lines = list(found)
+        means = [name for name in MEANS if name in lines[0]["tie_breaks"]]
         table(
-            ["#", "agent", "score", "played", "why this place"],
+            ["#", "agent", "score", "played", *means, "why this place"],
             [
-                (row["rank"], row["agent_name"], row["score"], row["played"], row["explanation"])
-                for row in found
+                (
+                    *(row["rank"], row["agent_name"], row["score"], row["played"]),
+                    *(float(row["tie_breaks"][name]) for name in means),
+                    row["explanation"],
+                )
+                for row in lines
             ],
         )
 

@@ -26,6 +26,8 @@ FOUND = {
     "draw_digest": "00",
 }
 
+LINE = {"rank": 1, "score": 1.0, "played": 1, "tie_breaks": {}, "explanation": ""}
+
 
 class Service:
     """Answers as the API does. The winner of a stage is named after it."""
@@ -41,8 +43,7 @@ class Service:
             yield {"place": 2, "agent_name": "second"}
             yield {"place": 1, "agent_name": "first"}
             return
-        line = {"rank": 1, "score": 1.0, "played": 1, "explanation": "", "group": 0}
-        yield {**line, "agent_name": f"winner of stage {stage}"}
+        yield {**LINE, "group": 0, "agent_name": f"winner of stage {stage}"}
 
 
 @pytest.mark.parametrize(
@@ -81,9 +82,8 @@ def test_a_tournament_is_shown_with_the_table_of_its_newest_or_the_chosen_stage(
 
 
 def test_each_group_has_a_table_with_its_name(capsys: pytest.CaptureFixture[str]) -> None:
-    line = {"rank": 1, "score": 1.0, "played": 1, "explanation": ""}
     tournament_output.show_tables(
-        [{**line, "group": group, "agent_name": f"best of {group}"} for group in (1, 2)]
+        [{**LINE, "group": group, "agent_name": f"best of {group}"} for group in (1, 2)]
     )
     printed = capsys.readouterr().out
     parts = ("group 1", "best of 1", "group 2", "best of 2")

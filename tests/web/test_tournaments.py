@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import expect
@@ -90,17 +91,29 @@ def test_a_bracket_and_a_show_are_readable_on_a_desktop_and_on_a_phone(
 
 
 @pytest.mark.browser
-def test_a_table_of_different_numbers_of_heats_shows_points_a_heat(
-    site: Site, tab: Callable[..., Tab]
+@pytest.mark.parametrize(
+    ("stage", "seats", "after_one_round", "mean"),
+    [
+        ({"format": "heats", "seats": 4, "rounds": 3}, 4, "Played", "Per heat"),
+        ({"format": "gauntlet"}, 2, "Per pairing", "Per pairing"),
+    ],
+)
+def test_a_table_of_different_numbers_of_pairings_shows_means(
+    site: Site,
+    tab: Callable[..., Tab],
+    stage: dict[str, Any],
+    seats: int,
+    after_one_round: str,
+    mean: str,
 ) -> None:
     with connect(site.database_url, autocommit=True) as conn:
-        contest = raise_contest(conn, seats=4)
-        cup = raise_cup(contest, {"stages": [{"format": "heats", "seats": 4, "rounds": 3}]})
+        contest = raise_contest(conn, seats=seats)
+        cup = raise_cup(contest, {"stages": [stage]})
         cup.enter(5)
         cup.start()
         cup.play_round()
         cup.play_round()
-        means = [line.points_a_heat for line in cup.view().standings(1)]
+        means = [line.mean for line in cup.view().standings(1)]
         _, secret = shows.create_show(conn, cup.id, contest.host, NewShow())
         for width in (1280, 390):
             mine = tab(width=width)
@@ -108,15 +121,15 @@ def test_a_table_of_different_numbers_of_heats_shows_points_a_heat(
             assert page.evaluate(NAMES) == []
             assert page.evaluate("document.documentElement.scrollWidth") <= width
             heads = page.locator("#places-1 th[scope=col]").all_inner_texts()
-            assert heads[2:5] == ["Score", "Played", "Per heat"]
+            assert heads[2:5] == ["Score", "Played", mean]
             cells = page.locator("#places-1 tbody td:nth-child(5)").all_inner_texts()
             assert cells == means
             page = mine.open(f"/shows/{secret}")
             if width == 1280:  # all screens of a show move together
                 page.keyboard.press("e")
-                expect(page.locator(".show-table th[scope=col]").last).to_have_text("Played")
+                expect(page.locator(".show-table th[scope=col]").last).to_have_text(after_one_round)
                 page.keyboard.press("e")
-            expect(page.locator(".show-table th[scope=col]").last).to_have_text("Per heat")
+            expect(page.locator(".show-table th[scope=col]").last).to_have_text(mean)
             assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 

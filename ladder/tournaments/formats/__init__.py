@@ -33,6 +33,7 @@ from ladder.tournaments.formats.plan import (
     TieBreak,
     decode_plan,
     encode_plan,
+    with_means,
 )
 from ladder.tournaments.formats.plan_check import check_plan, describe_plan, smallest_field
 from ladder.tournaments.formats.records import (
@@ -106,5 +107,6 @@ __all__ = [
     "play",
     "smallest_field",
     "standings",
+    "with_means",
     "without_stale",
 ]

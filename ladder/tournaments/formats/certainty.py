@@ -133,7 +133,7 @@ class _World:
             case RoundRobin():
                 order = self._table(field, stage.cycles, stage.series.pairs)
             case Gauntlet():
-                order = self._table(field, 1, stage.series.pairs, stage.heads)
+                order = self._table(field, 1, stage.series.pairs, stage)
             case Swiss():
                 order = self._swiss(stage, field)
             case Heats() | SwissHeats():
@@ -194,10 +194,13 @@ class _World:
         rest = np.argsort(np.arange(count) != champion[:, None], axis=1, kind="stable")
         return np.asarray(np.take_along_axis(field, rest, axis=1))
 
-    def _table(self, field: Ints, cycles: int, pairs: int, heads: int | None = None) -> Ints:
+    def _table(
+        self, field: Ints, cycles: int, pairs: int, gauntlet: Gauntlet | None = None
+    ) -> Ints:
         count = field.shape[1]
         one, two = np.triu_indices(count, 1)
-        if heads is not None:
+        heads = gauntlet.heads if gauntlet else 0
+        if gauntlet:
             met = (one < heads) & (two >= heads)
             one, two = one[met], two[met]
         score = np.zeros(field.shape)
@@ -207,7 +210,10 @@ class _World:
             gained = _series_score(points, pairs)
             np.add.at(score, (rows, one[None, :]), gained + 1e-4 * points)
             np.add.at(score, (rows, two[None, :]), 1 - gained + 1e-4 * (2 * pairs - points))
-        if heads is not None:  # the others meet fewer opponents
+        if gauntlet and gauntlet.by_mean:
+            score[:, :heads] /= count - heads
+            score[:, heads:] /= heads
+        elif gauntlet:  # the others meet fewer opponents
             score[:, heads:] -= count
         return _by_score(field, score)
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Annotated, ClassVar
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ladder.errors import Invalid
 
@@ -92,6 +92,10 @@ class Gauntlet(_Duels, frozen=True, forbid_unknown_fields=True, tag="gauntlet"):
 
     heads: Annotated[int, Meta(ge=1, le=16)] = 1
     tie_breaks: TieBreaks = (TieBreak.WINS, TieBreak.GAME_POINTS)
+    by_mean: bool | UnsetType = UNSET
+    """Whether the score per pairing ranks, since heads have more pairings. Unset in tournaments
+    that an older version locked: there the sum of scores ranks. The service sets it.
+    """
 
 
 class SingleElimination(_Duels, frozen=True, forbid_unknown_fields=True, tag="single_elimination"):
@@ -151,6 +155,18 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True):
     stages: Annotated[tuple[Stage, ...], Meta(min_length=1, max_length=4)]
 
     MOST_ENTRANTS: ClassVar[int] = 1024
+
+
+def with_means(plan: Plan, by_mean: bool) -> Plan:
+    """Returns the plan with gauntlets that rank by means, or by sums as in older versions."""
+    return Plan(
+        tuple(
+            msgspec.structs.replace(stage, by_mean=by_mean or UNSET)
+            if isinstance(stage, Gauntlet)
+            else stage
+            for stage in plan.stages
+        )
+    )
 
 
 def decode_plan(text: bytes | str) -> Plan:

@@ -129,8 +129,9 @@ def _describe_format(stage: Stage) -> str:
             return f"{groups} groups, {'double ' if cycles == 2 else ''}round robin in each"
         case Swiss(rounds=rounds):
             return f"Swiss, {_counted(rounds, 'round')}; {TEAM_RULE}"
-        case Gauntlet(heads=heads):
-            return f"Gauntlet: the first {heads} against each of the others"
+        case Gauntlet(heads=heads, by_mean=by_mean):
+            rule = "; score and tie-breaks count per pairing" if by_mean else ""
+            return f"Gauntlet: the first {heads} against each of the others{rule}"
         case SingleElimination(third_place=third):
             return "Single elimination" + (" with a match for the third place" if third else "")
         case DoubleElimination(reset=reset):

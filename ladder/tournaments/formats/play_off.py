@@ -50,6 +50,7 @@ def _ties(run: StageRun, stage: Tables, course: StageCourse) -> list[list[int]]:
     )
     before = stage.tie_breaks[: stage.tie_breaks.index(TieBreak.MORE_GAMES)]
     cut = stage.advance or 1
+    record = read_record(stage, run.field, course.pairings)
     found = []
     for members in fields:
         members = sorted(
@@ -57,7 +58,7 @@ def _ties(run: StageRun, stage: Tables, course: StageCourse) -> list[list[int]]:
             key=lambda each: run.seeds[each],
         )
         place = 0
-        for group in tied_groups(members, read_record(run.field, course.pairings), before):
+        for group in tied_groups(members, record, before):
             if place < cut < place + len(group):
                 found.append(group)
             place += len(group)

@@ -17,6 +17,8 @@ Position = tuple[int, int]
 """A stage and a round, both from 1."""
 POINTS_A_HEAT: Final = "points per heat"
 """Name of a column of tables of heats, if the entrants have different numbers of heats."""
+SCORE_A_PAIRING: Final = "score per pairing"
+"""Name of a column of tables of gauntlets that rank by means."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -274,6 +276,12 @@ class Standing:
     """Why it stands before the next one."""
 
     @property
-    def points_a_heat(self) -> str:
-        """What orders heats whose numbers differ, as shown; empty in other tables."""
-        return dict(self.tie_breaks).get(POINTS_A_HEAT, "")
+    def mean(self) -> str:
+        """Points per heat or score per pairing, as shown; empty if sums order the table."""
+        shown = dict(self.tie_breaks)
+        return shown.get(POINTS_A_HEAT) or shown.get(SCORE_A_PAIRING, "")
+
+    @property
+    def mean_unit(self) -> str:
+        """What the mean is per."""
+        return "pairing" if SCORE_A_PAIRING in dict(self.tie_breaks) else "heat"

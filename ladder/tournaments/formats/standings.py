@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 
+from ladder.tournaments.formats.decimals import decimal_text, texts_apart
 from ladder.tournaments.formats.heat_scores import HeatScores, score_heats
 from ladder.tournaments.formats.plan import (
     DoubleElimination,
@@ -51,14 +51,14 @@ def _table(
 ) -> list[Standing]:
     inside = set(members)
     own = [each for each in pairings if set(each.entrants) <= inside]
-    record = read_record(members, own)
+    record = read_record(stage, members, own)
     members = sorted(members, key=lambda each: run.seeds[each])
     return [
         Standing(
             rank,
             ranked.entrant,
             group,
-            record.score(ranked.entrant),
+            sum(duel.score for duel in record.duels[ranked.entrant]),
             sum(duel.opponent is not None for duel in record.duels[ranked.entrant]),
             sum(duel.score == 1.0 for duel in record.duels[ranked.entrant]),
             ranked.values,
@@ -88,7 +88,7 @@ def _heat_table(run: StageRun, pairings: Sequence[Pairing]) -> list[Standing]:
         points, played, wins = scores.points[entrant], scores.played[entrant], scores.wins[entrant]
         ties = [(TieBreak.WINS.value, str(wins))]
         if not scores.is_even:
-            ties.insert(0, (POINTS_A_HEAT, _decimal(means[entrant])))
+            ties.insert(0, (POINTS_A_HEAT, decimal_text(means[entrant])))
         lines.append(Standing(rank, entrant, 0, points, played, wins, tuple(ties), text))
     return lines
 
@@ -99,8 +99,8 @@ def _explain_heats(scores: HeatScores, entrant: int, below: int, gone: set[int])
     if one != two and scores.is_even:
         return f"points: {scores.points[entrant]:g}; the next has {scores.points[below]:g}"
     if one != two:
-        places = next((n for n in range(2, 12) if _decimal(one, n) != _decimal(two, n)), 12)
-        text = f"points per heat: {_decimal(one, places)}; the next has {_decimal(two, places)}"
+        own, other = texts_apart(one, two)
+        text = f"points per heat: {own}; the next has {other}"
         missed = scores.played[below] < scores.counted[below]
         return text + (", as heats that it missed count 0" if missed and below in gone else "")
     if scores.wins_a_heat(entrant) != scores.wins_a_heat(below):
@@ -111,10 +111,6 @@ def _explain_heats(scores: HeatScores, entrant: int, below: int, gone: set[int])
         return f"same points per heat; heats won: {shares[0]}; the next has {shares[1]}"
     withdrew = below in gone and entrant not in gone
     return f"all equal; {'the next withdrew' if withdrew else 'better seed'}"
-
-
-def _decimal(value: Fraction, places: int = 2) -> str:
-    return f"{float(value):.{places}f}".rstrip("0").rstrip(".")
 
 
 def _knockout_table(run: StageRun, pairings: Sequence[Pairing]) -> list[Standing]:

@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
-from ladder.tournaments.formats.plan import TieBreak
-from ladder.tournaments.formats.records import By, Pairing
+from ladder.tournaments.formats.decimals import decimal_text, texts_apart
+from ladder.tournaments.formats.plan import Gauntlet, Stage, TieBreak
+from ladder.tournaments.formats.records import SCORE_A_PAIRING, By, Pairing
+
+Value = float | Fraction
+"""A sum is a float, and a mean an exact fraction."""
+NOT_SUMMED = (TieBreak.DIRECT, TieBreak.MORE_GAMES)
+"""Tie-breaks that compare equally many pairings, so they have no mean and no column."""
 
 
 @dataclass(frozen=True)
@@ -29,10 +36,23 @@ class Record:
     duels: Mapping[int, Sequence[Duel]]
     play_off: Mapping[int, float]
     """Scores of the play-off; empty without one."""
+    by_mean: bool = False
+    """Whether means per pairing order the entrants, since the format gives some more pairings."""
 
-    def score(self, entrant: int) -> float:
-        """Returns the sum of an entrant's scores."""
-        return sum(each.score for each in self.duels[entrant])
+    def score(self, entrant: int) -> Value:
+        """Returns the sum or mean of an entrant's scores."""
+        return self.total(entrant, (each.score for each in self.duels[entrant]))
+
+    def total(self, entrant: int, values: Iterable[Value]) -> Value:
+        """Returns the sum or mean of one value for each of an entrant's pairings."""
+        if not self.by_mean:
+            return sum(values)
+        total = sum((Fraction(each) for each in values), Fraction())
+        return total / max(1, len(self.duels[entrant]))
+
+    def name(self, value: str) -> str:
+        """Returns the name of a sum or mean."""
+        return f"{value} per pairing" if self.by_mean else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +64,7 @@ class Ranked:
     explanation: str
 
 
-def read_record(field: Iterable[int], pairings: Iterable[Pairing]) -> Record:
+def read_record(stage: Stage, field: Iterable[int], pairings: Iterable[Pairing]) -> Record:
     """Collects finished pairings; those of the section ``play-off`` count apart."""
     duels: dict[int, list[Duel]] = {each: [] for each in field}
     play_off: Counter[int] = Counter()
@@ -59,7 +79,8 @@ def read_record(field: Iterable[int], pairings: Iterable[Pairing]) -> Record:
             other = outcome.order[1 - n] if len(outcome.order) == 2 else None
             played = outcome.by not in (By.BYE, By.WALK_OVER)
             duels[entrant].append(Duel(other, outcome.scores[n], outcome.points[n], played))
-    return Record(duels, play_off)
+    by_mean = isinstance(stage, Gauntlet) and bool(stage.by_mean)
+    return Record(duels, play_off, by_mean)
 
 
 def order_by_tie_breaks(
@@ -69,15 +90,16 @@ def order_by_tie_breaks(
     ranked: list[Ranked] = []
     steps: list[_Step] = [_Step("score", _score_values), *(_step(each) for each in tie_breaks)]
     _split(list(entrants), record, steps, ranked)
-    shown = [
-        (each.value, _VALUES[each](entrants, record))
+    shown = [(SCORE_A_PAIRING, _score_values(entrants, record))] if record.by_mean else []
+    shown += [
+        (record.name(each.value), _VALUES[each](entrants, record))
         for each in tie_breaks
-        if each not in (TieBreak.DIRECT, TieBreak.MORE_GAMES)
+        if each not in NOT_SUMMED
     ]
     ranked = [
         replace(
             each,
-            values=tuple((name, f"{values[each.entrant]:g}") for name, values in shown),
+            values=tuple((name, _text(values[each.entrant])) for name, values in shown),
         )
         for each in ranked
     ]
@@ -99,7 +121,7 @@ def tied_groups(
 @dataclass(frozen=True, slots=True)
 class _Step:
     name: str
-    values: Callable[[Sequence[int], Record], Mapping[int, float]]
+    values: Callable[[Sequence[int], Record], Mapping[int, Value]]
 
 
 def _step(tie_break: TieBreak) -> _Step:
@@ -123,19 +145,28 @@ def _split(
     for n, part in enumerate(parts):
         _split(part, record, rest, ranked)
         if n + 1 < len(parts):
-            text = _explain(step.name, values[part[0]], values[parts[n + 1][0]])
+            text = _explain(record, step.name, values[part[0]], values[parts[n + 1][0]])
             ranked[-1] = replace(ranked[-1], explanation=text)
 
 
-def _explain(name: str, value: float, below: float) -> str:
+def _explain(record: Record, name: str, value: Value, below: Value) -> str:
+    own, other = _text(value), _text(below)
+    if isinstance(value, Fraction) and isinstance(below, Fraction):
+        own, other = texts_apart(value, below)
+    score = record.name("score")
     if name == "score":
-        return f"score {value:g}; the next has {below:g}"
+        return f"{score} {own}; the next has {other}"
     if name == TieBreak.DIRECT:
-        return f"same score; better in direct encounter, {value:g} to {below:g}"
-    return f"same score; better {name} {value:g}; the next has {below:g}"
+        return f"same {score}; better in direct encounter, {own} to {other}"
+    shown = name if name in NOT_SUMMED else record.name(name)
+    return f"same {score}; better {shown} {own}; the next has {other}"
 
 
-def _parts(group: Sequence[int], values: Mapping[int, float]) -> list[list[int]]:
+def _text(value: Value) -> str:
+    return decimal_text(value) if isinstance(value, Fraction) else f"{value:g}"
+
+
+def _parts(group: Sequence[int], values: Mapping[int, Value]) -> list[list[int]]:
     """Divides a group by value, highest first; keeps the order among equal ones."""
     if not values:
         return [list(group)]
@@ -143,7 +174,7 @@ def _parts(group: Sequence[int], values: Mapping[int, float]) -> list[list[int]]
     return [[each for each in group if values[each] == level] for level in levels]
 
 
-def _score_values(group: Sequence[int], record: Record) -> Mapping[int, float]:
+def _score_values(group: Sequence[int], record: Record) -> Mapping[int, Value]:
     return {each: record.score(each) for each in group}
 
 
@@ -159,45 +190,56 @@ def _direct(group: Sequence[int], record: Record) -> Mapping[int, float]:
     return points
 
 
-def _buchholz(group: Sequence[int], record: Record) -> Mapping[int, float]:
+def _buchholz(group: Sequence[int], record: Record) -> Mapping[int, Value]:
     return {
-        each: sum(
-            record.score(duel.opponent)
-            if duel.played and duel.opponent is not None
-            else record.score(each)
-            for duel in record.duels[each]
+        each: record.total(
+            each,
+            (
+                record.score(duel.opponent)
+                if duel.played and duel.opponent is not None
+                else record.score(each)
+                for duel in record.duels[each]
+            ),
         )
         for each in group
     }
 
 
-def _sonneborn_berger(group: Sequence[int], record: Record) -> Mapping[int, float]:
+def _sonneborn_berger(group: Sequence[int], record: Record) -> Mapping[int, Value]:
+    """Doubled scores are whole numbers, by which a product of fractions stays exact."""
     return {
-        each: sum(
-            duel.score * record.score(duel.opponent)
-            for duel in record.duels[each]
-            if duel.played and duel.opponent is not None
+        each: record.total(
+            each,
+            (
+                int(2 * duel.score) * record.score(duel.opponent) / 2
+                for duel in record.duels[each]
+                if duel.played and duel.opponent is not None
+            ),
         )
         for each in group
     }
 
 
-def _wins(group: Sequence[int], record: Record) -> Mapping[int, float]:
+def _wins(group: Sequence[int], record: Record) -> Mapping[int, Value]:
     return {
-        each: float(sum(duel.score == 1.0 and duel.played for duel in record.duels[each]))
+        each: record.total(
+            each, (float(duel.score == 1.0 and duel.played) for duel in record.duels[each])
+        )
         for each in group
     }
 
 
-def _game_points(group: Sequence[int], record: Record) -> Mapping[int, float]:
-    return {each: sum(duel.points for duel in record.duels[each]) for each in group}
+def _game_points(group: Sequence[int], record: Record) -> Mapping[int, Value]:
+    return {
+        each: record.total(each, (duel.points for duel in record.duels[each])) for each in group
+    }
 
 
 def _play_off(group: Sequence[int], record: Record) -> Mapping[int, float]:
     return {each: record.play_off.get(each, 0.0) for each in group} if record.play_off else {}
 
 
-_VALUES: dict[TieBreak, Callable[[Sequence[int], Record], Mapping[int, float]]] = {
+_VALUES: dict[TieBreak, Callable[[Sequence[int], Record], Mapping[int, Value]]] = {
     TieBreak.DIRECT: _direct,
     TieBreak.BUCHHOLZ: _buchholz,
     TieBreak.SONNEBORN_BERGER: _sonneborn_berger,

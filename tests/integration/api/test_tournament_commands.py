@@ -10,12 +10,15 @@ from typing import Any
 import pytest
 
 from ladder.database.db import Connection
-from ladder.tournaments import advance, courses
+from ladder.enums import Embargo
+from ladder.tournaments import advance, courses, embargo
 from ladder.tournaments.records import TournamentState
 from services.cli.tournaments import tournaments as commands
 from tests import typed
 from tests.integration.api.commands import member_environment
+from tests.integration.api.test_tournament_spoilers import make_cup, play
 from tests.integration.api.world import World, finish
+from tests.integration.ladder.cup import better_seed_wins
 
 Peck = Callable[..., str]
 
@@ -96,6 +99,27 @@ def test_every_command_of_tournaments_does_what_it_says(
     assert "disqualified" in peck("host", "disqualify", other, mine, "--reason", "a test")
     assert "cancelled: rain" in peck("host", "cancel", other, "--reason", "rain")
     assert typed_verbs == {one.name for one in commands.registered_commands}
+
+
+def test_table_of_a_gauntlet_shows_the_score_per_pairing(peck: Peck, world: World) -> None:
+    with world.connect() as conn:
+        cup = make_cup(conn, world, {"stages": [{"format": "gauntlet"}]})
+        play(conn, world, cup, better_seed_wins)
+        embargo.reveal(conn, cup, Embargo.PUBLIC, None)
+        conn.commit()
+    shown = json.loads(peck("stranger", "show", cup, "--json"))
+    assert shown["plan"]["stages"][0]["by_mean"] is True
+    assert "score and tie-breaks count per pairing" in shown["plan_text"][0]
+    lines = shown["standings"]
+    assert [(line["score"], line["tie_breaks"]["score per pairing"]) for line in lines] == [
+        (2.0, "1"),
+        (0.0, "0"),
+        (0.0, "0"),
+    ]
+    text = peck("stranger", "show", cup)
+    (head,) = (line for line in text.splitlines() if "why this place" in line)
+    assert "played  score per pairing  why this place" in head
+    assert "2.0       2                1.0  score per pairing 1; the next has 0" in text
 
 
 def test_a_host_enters_and_disqualifies_reference_agents_by_name(peck: Peck, world: World) -> None:

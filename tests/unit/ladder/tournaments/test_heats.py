@@ -202,7 +202,7 @@ def test_winner_of_its_only_heat_is_before_those_with_more_heats(seats: int) -> 
     assert [first.entrant, second.entrant] == [once, twice[0]]
     assert [first.played, second.played] == [1, 2]
     assert first.score < second.score
-    assert first.points_a_heat == f"{seats - 1}"
+    assert first.mean == f"{seats - 1}"
     assert first.explanation == f"points per heat: {seats - 1}; the next has {seats - 1.5:g}"
     assert export_csv([first], {}).splitlines()[0].endswith(",points per heat,tie-break wins")
 
@@ -223,19 +223,19 @@ def test_withdrawn_winner_of_one_heat_does_not_lead() -> None:
     assert table[0].entrant != gone
     rank = next(n for n, line in enumerate(table) if line.entrant == gone)
     assert table[rank].score == 3
-    assert table[rank].points_a_heat == "1.5"
+    assert table[rank].mean == "1.5"
     assert table[rank - 1].explanation.endswith("has 1.5, as heats that it missed count 0")
 
 
 def test_withdrawal_after_the_last_round_changes_no_score() -> None:
     played = play_out(Heats(rounds=6), 5)
-    before = {line.entrant: line.points_a_heat for line in table_of(played)}
+    before = {line.entrant: line.mean for line in table_of(played)}
     heats = {line.entrant: line.played for line in table_of(played)}
     fewest = min(heats, key=lambda each: heats[each])
     assert sorted(heats.values()) == [4, 5, 5, 5, 5]
     progress = Progress(played.progress.results, {fewest: (1, 6)})
     table = standings(played.event, progress, play(played.event, progress), 1)
-    assert {line.entrant: line.points_a_heat for line in table} == before
+    assert {line.entrant: line.mean for line in table} == before
 
 
 def test_table_of_equal_numbers_of_heats_is_by_points() -> None:

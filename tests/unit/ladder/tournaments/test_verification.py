@@ -10,6 +10,7 @@ import pytest
 
 from ladder.tournaments.formats import (
     DoubleElimination,
+    Gauntlet,
     Groups,
     Heats,
     KnockoutHeats,
@@ -51,6 +52,7 @@ def verify(data: dict[str, Any], folder: Path) -> subprocess.CompletedProcess[st
         (Swiss(rounds=3, advance=4), SingleElimination(third_place=True)),
         (Heats(rounds=3, advance=4), KnockoutHeats()),
         (RoundRobin(),),
+        (Gauntlet(heads=2, by_mean=True),),
         (Solo(cuts=(3,)),),
     ],
 )

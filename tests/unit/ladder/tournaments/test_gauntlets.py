@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+import pytest
+
+from ladder.tournaments.formats import (
+    Game,
+    Gauntlet,
+    Plan,
+    Progress,
+    SingleElimination,
+    TieBreak,
+    WantedGame,
+    decode_plan,
+    describe_plan,
+    encode_plan,
+    export_csv,
+    how_sure,
+    play,
+    standings,
+    with_means,
+)
+from ladder.tournaments.formats.tie_breaks import Duel, Record, tied_groups
+from tests.unit.ladder.tournaments.simulated import Played, play_out
+
+OLD_PLAN = (
+    b'{"stages":[{"format":"gauntlet","advance":0,"series":{"pairs":1,"stop_when_decided":true,'
+    b'"more_pairs":2},"heads":1,"tie_breaks":["wins","game points"]}]}'
+)
+"""A gauntlet as older versions stored it."""
+Row = tuple[int, float, dict[str, str], str]
+
+
+def lost_by_the_head_to(*winners: int) -> Callable[[WantedGame, Random], Game]:
+    """The only head loses to these entrants and wins against the others."""
+
+    def play_game(wanted: WantedGame, rng: Random) -> Game:
+        best = max(wanted.entrants) if set(winners) & set(wanted.entrants) else 1
+        return Game(wanted.number, wanted.entrants, tuple(1 + (e != best) for e in wanted.entrants))
+
+    return play_game
+
+
+def rows(played: Played) -> list[Row]:
+    table = standings(played.event, played.progress, played.course, 1)
+    assert [line.rank for line in table] == list(range(1, len(table) + 1))
+    assert tuple(line.entrant for line in table) == played.course.ranking
+    return [(line.entrant, line.score, dict(line.tie_breaks), line.explanation) for line in table]
+
+
+def means(score: str, wins: str, points: str) -> dict[str, str]:
+    return {
+        "score per pairing": score,
+        "wins per pairing": wins,
+        "game points per pairing": points,
+    }
+
+
+def sums(wins: str, points: str) -> dict[str, str]:
+    return {"wins": wins, "game points": points}
+
+
+def test_gauntlet_ranks_by_score_per_pairing() -> None:
+    plan = with_means(decode_plan(OLD_PLAN), True)
+    played = play_out(plan.stages, 5, result=lost_by_the_head_to(3, 5))
+    assert rows(played) == [
+        (3, 1.0, means("1", "1", "2"), "all equal; better seed"),
+        (5, 1.0, means("1", "1", "2"), "score per pairing 1; the next has 0.5"),
+        (1, 2.0, means("0.5", "0.5", "1"), "score per pairing 0.5; the next has 0"),
+        (2, 0.0, means("0", "0", "0"), "all equal; better seed"),
+        (4, 0.0, means("0", "0", "0"), ""),
+    ]
+    head = export_csv(standings(played.event, played.progress, played.course, 1), {}).split("\n")[0]
+    assert head.endswith(",wins,score per pairing,wins per pairing,game points per pairing")
+
+
+def test_gauntlet_of_an_older_version_ranks_by_sums() -> None:
+    played = play_out(decode_plan(OLD_PLAN).stages, 5, result=lost_by_the_head_to(3, 5))
+    assert rows(played) == [
+        (1, 2.0, sums("2", "4"), "score 2; the next has 1"),
+        (3, 1.0, sums("1", "2"), "all equal; better seed"),
+        (5, 1.0, sums("1", "2"), "score 1; the next has 0"),
+        (2, 0.0, sums("0", "0"), "all equal; better seed"),
+        (4, 0.0, sums("0", "0"), ""),
+    ]
+
+
+def test_tie_breaks_of_a_gauntlet_count_per_pairing() -> None:
+    def drawn(wanted: WantedGame, rng: Random) -> Game:
+        seats = wanted.entrants
+        if set(seats) == {1, 2}:  # each wins a game of the pair
+            return Game(wanted.number, seats, (1, 2))
+        if set(seats) == {1, 3}:
+            return Game(wanted.number, seats, tuple(1 + (e != 1) for e in seats))
+        return Game(wanted.number, seats, tuple(1 + (e == 1) for e in seats))
+
+    played = play_out(Gauntlet(by_mean=True), 4, result=drawn)
+    assert rows(played) == [
+        (4, 1.0, means("1", "1", "2"), "score per pairing 1; the next has 0.5"),
+        (
+            1,
+            1.5,
+            means("0.5", "0.33", "1"),
+            "same score per pairing; better wins per pairing 0.33; the next has 0",
+        ),
+        (2, 0.5, means("0.5", "0", "1"), "score per pairing 0.5; the next has 0"),
+        (3, 0.0, means("0", "0", "0"), ""),
+    ]
+
+
+def test_withdrawn_challenger_of_a_gauntlet_ranks_by_all_its_pairings() -> None:
+    played = play_out(Gauntlet(heads=2, by_mean=True), 4, result=lost_by_the_head_to(3))
+    first = next(each for each in played.course.stage(1) if 3 in each.entrants)
+    kept = Progress({first.key: played.results[first.key]}, {3: (1, 1)})
+    table = standings(played.event, kept, play(played.event, kept), 1)
+    (line,) = [line for line in table if line.entrant == 3]
+    assert (line.score, line.played, line.mean) == (1.0, 2, "0.5")
+
+
+@pytest.mark.parametrize(("by_mean", "tied"), [(True, [2, 3, 4]), (False, [1, 2, 3, 4])])
+def test_play_off_of_a_gauntlet_follows_its_rule(by_mean: bool, tied: list[int]) -> None:
+    stage = Gauntlet(tie_breaks=(TieBreak.MORE_GAMES,), advance=2)
+    stages = with_means(Plan((stage, SingleElimination())), by_mean).stages
+    played = play_out(stages, 5, result=lost_by_the_head_to(2, 3, 4))
+    off = [each for each in played.course.pairings if each.section == "play-off"]
+    assert sorted({e or 0 for each in off for e in each.entrants}) == tied
+
+
+@pytest.mark.parametrize("tie_break", [TieBreak.BUCHHOLZ, TieBreak.SONNEBORN_BERGER])
+def test_equal_means_are_equal_whatever_their_parts(tie_break: TieBreak) -> None:
+    def of_ten(tenths: int) -> list[Duel]:
+        return [Duel(None, float(n < tenths), 0.0, False) for n in range(10)]
+
+    record = Record(
+        {
+            1: [Duel(each, 0.5, 1.0, True) for each in (3, 4)],
+            2: [Duel(each, 0.5, 1.0, True) for each in (5, 6)],
+            **dict(zip((3, 4, 5, 6), map(of_ten, (1, 2, 3, 0)), strict=True)),
+        },
+        {},
+        by_mean=True,
+    )
+    assert tied_groups((1, 2), record, (tie_break,)) == [[1, 2]]
+
+
+def test_plan_of_an_older_version_stays_as_it_is() -> None:
+    plan = decode_plan(OLD_PLAN)
+    assert encode_plan(plan) == OLD_PLAN
+    assert with_means(plan, False) == plan
+    assert with_means(with_means(plan, True), False) == plan
+    assert "per pairing" not in describe_plan(plan)[0]
+
+
+def test_plan_that_ranks_by_means_says_so() -> None:
+    plan = with_means(Plan((Gauntlet(advance=2), SingleElimination())), True)
+    assert decode_plan(encode_plan(plan)) == plan
+    assert encode_plan(plan).count(b'"by_mean":true') == 1
+    assert "; score and tie-breaks count per pairing;" in describe_plan(plan)[0]
+
+
+@pytest.mark.parametrize("best", [0, 1])
+def test_certainty_of_a_gauntlet_ranks_by_score_per_pairing(best: int) -> None:
+    skill = [20.0 * (n == best) for n in range(5)]
+    assert how_sure(Plan((Gauntlet(by_mean=True),)), skill, [1e-6] * 5).best_wins == 1.0
