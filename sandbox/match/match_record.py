@@ -151,13 +151,13 @@ class SeatRecord:
         self.moves_for_none: list[Json] = []
         """Moves that the rules played for answers of None."""
         self.unused_answers = 0
-        """Answers before a fork, for which the record's moves were played."""
+        """Answers for which the moves of a fork were played: recorded ones, then those by hand."""
 
     def add(self, answer: SeatAnswer) -> None:
         self.answers.append(answer)
 
     def mark_answers_unused(self) -> None:
-        """Marks all answers so far as replaced by a record's moves."""
+        """Marks all answers so far as replaced by the moves of a fork."""
         self.moves_for_none.clear()
         self.unused_answers = len(self.answers)
 

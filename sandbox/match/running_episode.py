@@ -146,6 +146,9 @@ class RunningEpisode:
                 seat.record.mark_answers_unused()
             return True
         if self._by_hand:
+            for seat in able:
+                if self._by_hand.get(seat.index):
+                    seat.record.mark_answers_unused()
             moves = moves_after(self._game, self._state, moves, self._by_hand)
         answers = {seat.index: seat.record.answers[-1] for seat in able}
         with _game_faults("step"):

@@ -298,7 +298,17 @@ class Slow(IgnoresEndMessage):
                     self._agent.send(reply)
 
 
-def test_answers_of_none_before_a_fork_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("steps", "by_hand", "warning"),
+    [
+        (1, (), "Your agent answered None in its only turn; "),
+        (3, ("NORTH",), "Your agent answered None in all 2 turns; "),
+        (3, ("NORTH",) * 3, None),
+    ],
+)
+def test_only_own_turns_of_a_fork_are_counted_as_answers_of_none(
+    monkeypatch: pytest.MonkeyPatch, steps: int, by_hand: tuple[str, ...], warning: str | None
+) -> None:
     monkeypatch.setattr(running_episode, "end_all", lambda loans: None)
     clock, rules = Clock(act_seconds=1, bank_seconds=1), GEESE.configure({"episodeSteps": 12})
 
@@ -308,9 +318,10 @@ def test_answers_of_none_before_a_fork_are_not_counted(monkeypatch: pytest.Monke
         )
 
     record = referee.play_episode(request(rules, [Slow(0), Slow(0)])).episode
-    fork = Fork(record, len(record.steps) - 1, bytes(16))
+    fork = Fork(record, len(record.steps) - steps, bytes(16), {0: by_hand})
     played = referee.continue_episode(request({}, [Slow(0, b"null"), Slow(0)]), fork)
-    assert str(played.seats[0].reason).startswith("Your agent answered None in its only turn; ")
+    reason = played.seats[0].reason
+    assert reason is None if warning is None else str(reason).startswith(warning)
     assert played.seats[1].reason is None
 
 
