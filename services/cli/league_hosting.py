@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
+from ladder.leagues.kept_settings import KEPT_SETTINGS
 from services.api_client import Json
 from services.cli.display import AsJson, print_json, stdout
 from services.cli.leaderboards import MEDALS_HELP, parse_medal_rules
@@ -23,12 +24,6 @@ from services.cli.season_options import (
 )
 
 League = Annotated[str, typer.Argument(help="Slug or id of the league.")]
-KEPT: Final = (
-    *("configuration", "clock", "seats", "daily_limit", "scrim_games_daily", "max_bundle_bytes"),
-    *("active_limit", "team_active_limit", "medals", "medal_confidence", "stops_when_sealed"),
-    *("remote_agents", "speed_class"),
-)
-"""Settings that a new season takes from the season before."""
 
 
 @leagues.command("edit")
@@ -182,7 +177,7 @@ def add_next_season(
     with connect() as ladder:
         found = ladder.league(league)
         before = next(iter(ladder.seasons(league)), None)
-        asked: Json = {name: before[name] for name in KEPT} if before else {}
+        asked: Json = {name: before[name] for name in KEPT_SETTINGS} if before else {}
         asked |= given(changes)
         if team_active == 0:
             asked["team_active_limit"] = None

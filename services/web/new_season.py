@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any, Final
 
 from fastapi import APIRouter, Request, Response
@@ -13,6 +12,7 @@ from ladder.database.db import Connection
 from ladder.entries import anchors
 from ladder.errors import LadderError
 from ladder.leagues import seasons
+from ladder.leagues.kept_settings import KEPT_SETTINGS
 from ladder.leagues.records import League, Season
 from ladder.leagues.request_models import NewSeason
 from ladder.leagues.season_creation import add_next_season
@@ -97,12 +97,10 @@ def first_values(game: Game[Any], newest: Season | None) -> dict[str, str]:
     lacks, since the game may have gained it."""
     settings = season_fields.default_settings(game)
     if newest:
-        clock, configuration = settings["clock"], settings["configuration"]
-        settings = {
-            **asdict(newest),
-            "clock": clock | newest.clock,
-            "configuration": configuration | newest.configuration,
-        }
+        kept: dict[str, Any] = {name: getattr(newest, name) for name in KEPT_SETTINGS}
+        for name in ("clock", "configuration"):
+            kept[name] = settings[name] | kept[name]
+        settings |= kept
     return season_fields.values_of_settings(game, settings)
 
 
