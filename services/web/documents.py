@@ -39,9 +39,13 @@ SECTIONS: Final = (
         (
             "how-to/write-an-agent.md",
             "how-to/run-a-remote-agent.md",
+            "how-to/is-my-new-version-better.md",
             "how-to/learn-from-episodes.md",
+            "how-to/receive-notices.md",
             "how-to/host-a-league.md",
             "how-to/use-it-in-a-course.md",
+            "how-to/audit-a-result.md",
+            "how-to/hold-a-tournament.md",
             "how-to/bring-a-game.md",
             "how-to/run-more-machines.md",
         ),

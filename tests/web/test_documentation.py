@@ -34,6 +34,12 @@ def test_every_page_of_the_documentation_is_shown_and_linked(site: Site) -> None
     assert site.get("/docs/../SECURITY").status_code == 404
 
 
+def test_every_file_for_users_is_a_page() -> None:
+    for_developers = ("README.md", "performance.md", "architecture/", "security/")
+    for_users = {path for path in documents.known() if not path.startswith(for_developers)}
+    assert for_users == {*documents.page_paths(), *documents.game_paths()}
+
+
 def test_rules_have_their_usual_addresses(site: Site) -> None:
     assert site.get("/rules").headers["location"] == "/games"
     assert "Observation" in site.get("/games/hungry-geese/rules").text
