@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ladder.sizes import size_text
-from services.http.problems import problem_response
+from services.http.problems import BodyTooLarge, problem_response
 from services.http.security_headers import ACCOUNT_PATHS
 
 JSON_LIMIT_BYTES: Final = 256 * 1024
@@ -59,7 +59,7 @@ class BodyLimit:
         detail = f"Send less: this address takes at most {size_text(limit_bytes)}."
 
         async def refuse() -> Message:
-            raise HTTPException(413, detail)  # passes through FastAPI's reading of the body
+            raise BodyTooLarge(detail, limit_bytes)
 
         if declared.isdigit() and int(declared) > limit_bytes:
             if scope["method"] == "POST" and not scope["path"].startswith("/v1/"):

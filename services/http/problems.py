@@ -191,6 +191,15 @@ class ProblemError(Exception):
         super().__init__(self.detail)
 
 
+class BodyTooLarge(HTTPException):
+    """A body grew past the limit of its address. FastAPI passes only HTTPExceptions on while it
+    reads a body."""
+
+    def __init__(self, detail: str, limit_bytes: int) -> None:
+        super().__init__(413, detail)
+        self.limit_bytes = limit_bytes
+
+
 def field_problem(where: str, message: str) -> dict[str, str]:
     """One item of a problem's ``errors``, see `FieldProblem`."""
     return {"where": where, "message": message}
@@ -306,9 +315,10 @@ async def on_http(request: Request, error: Exception) -> Response:
         detail = f"There is nothing at {request.url.path}."
     if slug == "method-not-allowed":
         detail = f"{request.url.path} does not take {request.method}."
-    if slug == "too-large":
-        detail = error.detail
-    return problem_response(slug, detail, headers=error.headers)
+    members: dict[str, Any] = {}
+    if isinstance(error, BodyTooLarge):
+        detail, members = error.detail, {"limit_bytes": error.limit_bytes}
+    return problem_response(slug, detail, headers=error.headers, **members)
 
 
 async def on_database_away(request: Request, error: Exception) -> Response:
