@@ -35,6 +35,11 @@ class GamePlace:
     following: Match | None
     """The next game whose replay the viewer may see: of the same pairing first."""
 
+    @property
+    def title(self) -> str:
+        """Tournament and round, such as ``Spring cup, Round 2``."""
+        return f"{self.tournament.title}, {self.round}" if self.round else self.tournament.title
+
 
 def find_place(conn: Connection, viewer: Viewer, match: Match, league: League) -> GamePlace | None:
     """The place of a match that the viewer may see; None if it belongs to no tournament."""

@@ -26,6 +26,7 @@ from ladder.matches.match_titles import lineup_title, match_title
 from ladder.people.records import STRANGER
 from ladder.reports import pictures, shown_publicly
 from ladder.reports.pictures import MEDIA_TYPES, Form
+from ladder.tournaments.game_places import find_place
 from services.http import etags, permissions
 from services.http.app_state import AppState, Db, State, read_rows, transaction
 from services.http.foreign_urls import split_url
@@ -220,12 +221,13 @@ def send_oembed(
     step = parse_qs(asked.query).get("step", [""])[0] or asked.fragment.removeprefix("step=")
     site = site_address(request)
     game = GAMES[shown.match.game].title if shown.match.game in GAMES else shown.match.game
+    place = find_place(conn, STRANGER, shown.match, shown.league)
     content = {
         "type": "rich",
         "version": "1.0",
         "provider_name": "Pecking Order",
         "provider_url": site,
-        "title": f"{lineup_title(shown.match)} ({game})",
+        "title": f"{lineup_title(shown.match)} ({game}){f' · {place.title}' if place else ''}",
         "width": width,
         "height": height,
         "thumbnail_url": f"{site}/pictures/matches/{shown.match.id}/card.png",

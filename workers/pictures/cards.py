@@ -21,6 +21,9 @@ INK: Final = "#11212a"
 MUTED: Final = "#50636e"
 ACCENT: Final = "#0a666e"
 MOST_LINES: Final = 6
+LINE: Final = 46
+BELOW: Final = SIZE[1] - 76
+"""Top of the last line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +60,12 @@ def draw_card(card: Card) -> bytes:
         picture.paste(board, (MARGIN, top))
         left += board.width + MARGIN
     room = SIZE[0] - left - MARGIN
-    y = draw_text(pen, (left, 52), card.above, size=26, room=room, colour=MUTED)
+    y = draw_text(pen, (left, 52), card.above, size=26, room=room, colour=MUTED, lines=2)
     y = draw_text(
         pen, (left, y + 8), card.title, size=44, room=room, colour=INK, is_bold=True, lines=3
     )
     y += 18
-    for line in card.lines[:MOST_LINES]:
+    for line in card.lines[: min(MOST_LINES, (BELOW - y) // LINE)]:
         indent = 0
         if line.seat is not None:
             pen.rounded_rectangle(
@@ -84,8 +87,8 @@ def draw_card(card: Card) -> bytes:
                 colour=ACCENT,
                 is_bold=True,
             )
-        y += 46
-    draw_text(pen, (left, SIZE[1] - 76), card.below, size=24, room=room, colour=MUTED)
+        y += LINE
+    draw_text(pen, (left, BELOW), card.below, size=24, room=room, colour=MUTED)
     return to_png(picture)
 
 

@@ -18,13 +18,15 @@ from ladder.errors import NotFound
 from ladder.ids import AgentId, LeagueId, MatchId
 from ladder.matches.match_titles import lineup_title
 from ladder.matches.records import Match
+from ladder.people.records import STRANGER
 from ladder.reports import pictures, shown_publicly
 from ladder.reports.pictures import Form
 from ladder.telemetry import log_event, traceback_text
+from ladder.tournaments.game_places import find_place
 from workers.pictures.cards import Card, CardLine, draw_card
 from workers.pictures.clips import draw_clip
 
-VERSION: Final = "1"
+VERSION: Final = "2"
 """Raise it when pictures change, so that they are drawn anew."""
 MOST_BYTES: Final = 1 << 30
 """Bytes of all pictures together. Beyond them the ones asked for longest ago are deleted."""
@@ -105,7 +107,7 @@ def make_plan(
             found = shown_publicly.public_match(conn, MatchId(key))
             if form is not Form.CARD:
                 return _clip_plan(blobs, found.match, form, on_frame)
-            return _card_plan(blobs, match_card(found), found.match)
+            return _card_plan(blobs, match_card(conn, found), found.match)
         case "agents":
             agent = shown_publicly.public_agent(conn, AgentId(key))
             return _card_plan(blobs, agent_card(agent), agent.newest)
@@ -118,12 +120,13 @@ def make_plan(
             return _card_plan(blobs, league_card(league), league.newest)
 
 
-def match_card(found: shown_publicly.PublicMatch) -> Card:
+def match_card(conn: Connection, found: shown_publicly.PublicMatch) -> Card:
     """Who met whom, without the result: a card must not tell it before the replay does."""
     match = found.match
+    place = find_place(conn, STRANGER, match, found.league)
     seats = sorted(match.seats, key=lambda seat: seat.seat)
     return Card(
-        f"{found.league.title}, {match.kind} match",
+        f"{found.league.title}, {place.title if place else f'{match.kind} match'}",
         lineup_title(match),
         [CardLine(f"{seat.agent_name}, {seat.team_name}", seat=seat.seat) for seat in seats],
         "Watch the replay",

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from ladder.enums import Embargo
-from ladder.ids import AgentId, TournamentId
+from ladder.ids import AgentId, MatchId, TournamentId
+from ladder.reports import shown_publicly
 from ladder.tournaments import advance, courses, embargo, entrants
 from ladder.tournaments.formats import Certainty
 from tests.integration.api.browsing import FIELD, browse
@@ -16,6 +17,7 @@ from tests.integration.api.test_tournament_lists import finish, make, text_of
 from tests.integration.api.test_tournament_spoilers import make_cup, play
 from tests.integration.api.world import World
 from tests.integration.ladder.cup import worse_seed_wins
+from workers.pictures import drawing
 
 
 @pytest.fixture
@@ -179,6 +181,18 @@ def test_a_game_leads_to_no_hidden_game_and_names_no_round_that_hangs_on_one(
         assert "#p1-" not in page
         last = next_of(browser.get(f"/matches/{games[-1]}").text)
     assert last is None
+
+
+@pytest.mark.parametrize(("revealed", "named"), [(None, "Cup, Final"), ("1.2.1", "Cup")])
+def test_other_sites_read_tournament_and_round_as_a_stranger_does(
+    world: World, cup: TournamentId, revealed: str | None, named: str
+) -> None:
+    last = MatchId(shown_games(world, cup, Embargo.PUBLIC, revealed)[-1])
+    with world.connect() as conn:
+        card = drawing.match_card(conn, shown_publicly.public_match(conn, last))
+    assert card.above == f"The public league, {named}"
+    answer = world.http.get("/oembed", params={"url": f"{world.http.base_url}/matches/{last}"})
+    assert answer.json()["title"] == f"{card.title} (Hungry Geese) · {named}"
 
 
 @pytest.mark.parametrize(
