@@ -218,7 +218,9 @@ def render_tournament(
         league=view.league,
         season=season,
         plan=describe_plan(found.plan),
-        final_places=view.course.ranking if view.course and len(found.plan.stages) > 1 else (),
+        final_places=part_of(
+            view.course.ranking if view.course and len(found.plan.stages) > 1 else (), choice.places
+        ),
         stages=stages,
         round_title=_round_title(view, stages),
         choice=choice,

@@ -12,6 +12,7 @@ from ladder.ids import AgentId, MatchId, TournamentId
 from ladder.reports import shown_publicly
 from ladder.tournaments import advance, courses, embargo, entrants
 from ladder.tournaments.formats import Certainty
+from services.web import tournament_parts
 from tests.integration.api.browsing import FIELD, browse
 from tests.integration.api.test_tournament_lists import finish, make, text_of
 from tests.integration.api.test_tournament_spoilers import make_cup, play
@@ -122,6 +123,28 @@ def test_places_over_all_stages_follow_the_end(world: World) -> None:
     assert [card.index(places[place]) for place in (1, 2, 3)] == sorted(
         card.index(name) for name in places.values()
     )
+
+
+def test_final_places_have_pages(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tournament_parts, "ROWS", 2)
+    swiss = {"format": "swiss", "rounds": 1, "advance": 2}
+    plan = {"stages": [swiss, {"format": "single_elimination"}]}
+    with world.connect() as conn:
+        made = make_cup(conn, world, plan)
+        play(conn, world, made, worse_seed_wins)
+        embargo.reveal(conn, made, Embargo.PUBLIC, None)
+    names = {one["place"]: one["agent_name"] for one in answer(world, made, "entrants")}
+    for query, pager, places in (
+        ("", ("1 to 2 of 3", 'places=2#final-title">Next'), (1, 2)),
+        ("?places=2", ("3 to 3 of 3", '#final-title">Previous'), (3,)),
+    ):
+        with browse(world, "stranger") as browser:
+            page = browser.get(f"/tournaments/{made}{query}").text
+        card = page.partition("Final places</h2>")[2].partition("</section>")[0]
+        assert re.findall(r'"num">(\d)\.</span> <a [^>]*>([^<]*)', card) == [
+            (str(place), names[place]) for place in places
+        ]
+        assert all(text in card for text in pager)
 
 
 def shown_games(world: World, cup: TournamentId, shown: Embargo, pairing: str | None) -> list[str]:
