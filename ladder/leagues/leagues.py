@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, Final
 
 from psycopg import errors
@@ -88,6 +89,13 @@ def get_league(conn: Connection, league: LeagueId | str) -> League:
     if row is None:
         raise NotFound.of("league")
     return league_from_row(row)
+
+
+def get_leagues(conn: Connection, league_ids: Collection[LeagueId]) -> dict[LeagueId, League]:
+    """Returns the leagues with these ids, by id."""
+    with conn.cursor(row_factory=dict_row) as cur:
+        rows = cur.execute(f"{LEAGUE} where id = any (%s)", (list(league_ids),)).fetchall()
+    return {row["id"]: league_from_row(row) for row in rows}
 
 
 def free_slug(conn: Connection, title: str) -> str:

@@ -17,7 +17,7 @@ from ladder.enums import OWN_SEAT, Json
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import LeagueId, SeasonId
 from ladder.leagues import sealed_medals, season_notices
-from ladder.leagues.leagues import LEAGUE, get_league, league_from_row
+from ladder.leagues.leagues import get_league, get_leagues
 from ladder.leagues.measures import REWARD, Measure
 from ladder.leagues.medals import MedalRules
 from ladder.leagues.records import USUAL_BUNDLE_BYTES, League, Season
@@ -142,11 +142,7 @@ def seasons_with_leagues(
 ) -> list[tuple[Season, League]]:
     """Returns these seasons with their leagues, oldest first."""
     found = _select_seasons(conn, "where id = any (%s) order by id", (list(season_ids),))
-    with conn.cursor(row_factory=dict_row) as cur:
-        rows = cur.execute(
-            f"{LEAGUE} where id = any (%s)", (list({season.league_id for season in found}),)
-        ).fetchall()
-    known = {row["id"]: league_from_row(row) for row in rows}
+    known = get_leagues(conn, {season.league_id for season in found})
     return [(season, known[season.league_id]) for season in found]
 
 

@@ -102,11 +102,8 @@ def summarize(
     If a game is hidden from the viewer, the summary follows from the course by the others.
     """
     rows = _read_rows(conn, [one.id for one in found])
-    hosts: dict[LeagueId, bool] = {}
-    for one in found:
-        if one.league_id not in hosts:
-            league = league_resource(leagues.get_league(conn, one.league_id))
-            hosts[one.league_id] = may_manage(viewer, league)
+    known = leagues.get_leagues(conn, {one.league_id for one in found})
+    hosts = {key: may_manage(viewer, league_resource(league)) for key, league in known.items()}
     made = []
     for one in found:
         row, is_host = rows[one.id], hosts[one.league_id]

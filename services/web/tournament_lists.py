@@ -6,14 +6,12 @@ from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Request, Response
 
-from ladder.database.db import Connection
 from ladder.field_types import KEY
 from ladder.ids import TournamentId
 from ladder.leagues import leagues, records
-from ladder.leagues.records import League
 from ladder.people.permissions import may_manage
 from ladder.tournaments import summaries, tournaments
-from ladder.tournaments.summaries import TournamentSummary, summarize
+from ladder.tournaments.summaries import summarize
 from services.http import permissions
 from services.http.app_state import Db
 from services.http.path_parameters import LeagueKey
@@ -67,11 +65,7 @@ def show_all_tournaments(
             ("Coming", [one for one in found if one not in running and one not in over]),
             ("Over", over),
         ],
-        leagues={one.id: one for one in _leagues_of(conn, found)},
+        leagues=leagues.get_leagues(conn, {one.league_id for one in rows}),
         page=page,
         has_more=len(rows) > SHOWN,
     )
-
-
-def _leagues_of(conn: Connection, found: list[TournamentSummary]) -> list[League]:
-    return [leagues.get_league(conn, key) for key in {one.tournament.league_id for one in found}]

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import psycopg
 import pytest
 
 from ladder.entries import agents
 from ladder.enums import Embargo
 from ladder.ids import AgentId, SeasonId, TournamentId
 from ladder.leagues import seasons
+from ladder.leagues.leagues import LEAGUE
 from ladder.tournaments import course_acts, embargo, entrants, locking, tournaments
 from ladder.tournaments.request_models import NewTournament
 from tests.integration.api.browsing import browse
@@ -108,6 +110,28 @@ def test_a_tournament_with_hidden_results_seems_to_run_after_its_end(world: Worl
         embargo.reveal(conn, cup, Embargo.PUBLIC, None)
     with browse(world, "member") as browser:
         assert groups_of(browser.get("/tournaments").text) == {"Over": ["Quiet"]}
+
+
+def test_tournaments_of_more_leagues_need_no_more_queries_of_leagues(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    execute = psycopg.Cursor.execute
+
+    def noted(self: Any, query: Any, *args: Any, **kwargs: Any) -> Any:
+        asked.append(str(query))
+        return execute(self, query, *args, **kwargs)
+
+    monkeypatch.setattr(psycopg.Cursor, "execute", noted)
+    counts = []
+    with browse(world, "host") as browser:
+        for league in ("public", "private"):
+            make(world, f"Cup of {league}", league)
+            asked.clear()
+            page = browser.get("/tournaments").text
+            counts.append(sum(query.startswith(LEAGUE) for query in asked))
+    assert groups_of(page) == {"Running": ["Cup of private", "Cup of public"]}
+    assert counts == [2, 2]
 
 
 def test_the_list_of_all_tournaments_has_pages(
