@@ -7,12 +7,11 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Final
 
-from psycopg import errors
 from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
 from ladder import ids
-from ladder.database.db import Connection, atomic, atomic_function
+from ladder.database.db import Connection, atomic_function
 from ladder.enums import OWN_SEAT, Json
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import LeagueId, SeasonId
@@ -90,9 +89,9 @@ class SeasonColumns:
 
 @atomic_function
 def create_season(conn: Connection, league_id: LeagueId, columns: SeasonColumns) -> Season:
-    """Creates the league's next season.
+    """Creates the league's next season. Raises NotFound for the league.
 
-    Raises NotFound for the league, Invalid for a value that the table refuses.
+    `NewSeason` has refused the values that the table refuses.
     """
     values = {"id": SeasonId(ids.new_id("sea")), **columns.to_row()}
     opens_at = values.pop("opens_at")
@@ -102,24 +101,15 @@ def create_season(conn: Connection, league_id: LeagueId, columns: SeasonColumns)
     league = conn.execute("select game from leagues where id = %s for update", (league_id,))
     if league.fetchone() is None:
         raise NotFound.of("league")
-    try:
-        with atomic(conn):
-            conn.execute(
-                f"insert into seasons (league_id, game, number, opens_at, {names})"  # noqa: S608
-                " select l.id, l.game, 1 + (select coalesce(max(number), 0) from seasons"
-                f" where league_id = l.id), coalesce(%(opens_at)s, now()), {places}"
-                " from leagues l where l.id = %(league_id)s",
-                {**values, "league_id": league_id, "opens_at": opens_at},
-            )
-            if columns.remote_agents:
-                conn.execute("update leagues set remote_agents = true where id = %s", (league_id,))
-    except errors.CheckViolation as error:
-        rule = str(error.diag.constraint_name)
-        column = rule.removeprefix("seasons_").removesuffix("_check")
-        raise Invalid(
-            column if column in values else "season",
-            f"choose another value: the rule {rule} of the database refuses this one",
-        ) from None
+    conn.execute(
+        f"insert into seasons (league_id, game, number, opens_at, {names})"  # noqa: S608
+        " select l.id, l.game, 1 + (select coalesce(max(number), 0) from seasons"
+        f" where league_id = l.id), coalesce(%(opens_at)s, now()), {places}"
+        " from leagues l where l.id = %(league_id)s",
+        {**values, "league_id": league_id, "opens_at": opens_at},
+    )
+    if columns.remote_agents:
+        conn.execute("update leagues set remote_agents = true where id = %s", (league_id,))
     return get_season(conn, values["id"])
 
 

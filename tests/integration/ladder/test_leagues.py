@@ -9,7 +9,7 @@ import pytest
 from ladder.database.db import Connection
 from ladder.entries import agents, entries
 from ladder.enums import LeagueRole
-from ladder.errors import Conflict, Invalid, LadderError, NotFound
+from ladder.errors import Conflict, LadderError, NotFound
 from ladder.leagues import leagues, members, seasons
 from ladder.leagues.records import league_resource
 from ladder.matches import history, matches
@@ -83,15 +83,6 @@ def test_the_creator_of_a_league_is_its_host(contest: Contest) -> None:
             replay_visibility="public",
             created_by=None,
         )
-
-
-def test_season_that_the_table_refuses_names_the_field(contest: Contest) -> None:
-    columns = seasons.SeasonColumns(
-        configuration={}, configuration_digest=digest("x"), clock={}, seats=17
-    )
-    with pytest.raises(Invalid, match="choose another value") as refused:
-        seasons.create_season(contest.conn, contest.league.id, columns)
-    assert refused.value.field == "seats"
 
 
 def test_the_newest_open_season_is_current(contest: Contest) -> None:
