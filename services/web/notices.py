@@ -9,6 +9,8 @@ from fastapi import APIRouter, Query, Request, Response
 from ladder.field_types import KEY
 from ladder.ids import NoticeId
 from ladder.notices import inbox
+from ladder.scrims import requests
+from ladder.scrims.request_records import RequestState
 from services.http.app_state import Db
 from services.web import forms
 from services.web.account import redirect
@@ -27,12 +29,18 @@ def show_notices(
     who: Visitor,
     after: Annotated[str | None, Query(pattern=KEY)] = None,
 ) -> Response:
-    """Shows notices, newest first."""
+    """Shows the requests that the visitor's teams must answer, then all notices, newest first."""
     if who.user_id is None:
         return redirect(SIGN_IN)
+    teams = () if after else sorted(who.team_ids)
+    waiting = requests.list_requests(conn, to_teams=teams, state=RequestState.ASKED, limit=SHOWN)
     found = inbox.list_notices(conn, who.user_id, NoticeId(after) if after else None, SHOWN)
     return render(
-        request, "notices.html", notices=found, older=found[-1].id if len(found) == SHOWN else None
+        request,
+        "notices.html",
+        waiting=waiting,
+        notices=found,
+        older=found[-1].id if len(found) == SHOWN else None,
     )
 
 
