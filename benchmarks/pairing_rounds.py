@@ -1,14 +1,17 @@
 """Measures rounds of pairing with all their SQL: ``python -m benchmarks.pairing_rounds``.
 
-    python -m benchmarks.pairing_rounds [--agents N ...] [--matches N] [--rounds N]
+    python -m benchmarks.pairing_rounds [--agents N ...] [--matches N] [--lineups N ...]
+        [--rounds N]
 
 A season in a real Postgres has many active entries of as many teams, and a log of many matches.
 The scheduler has read it. Then rounds follow as in a season under way: a round reads what changed,
-chooses 50 lineups and writes their matches, as the scheduler does. Then 50 matches end: their
+chooses lineups and writes their matches, as the scheduler does. Then as many matches end: their
 results, ratings and games are written. Every tenth round finds a new official standing of all
 entries; on a busy site a fit of such a season takes longer than ten rounds.
 
-*amortised* is the mean over such ten rounds, with the one that reads the new standing.
+The scheduler's rounds begin at least 0.25 s apart. So a site that plays 200 matches a second has
+rounds of 50 lineups, and one that plays 800 has rounds of 200. *amortised* is the time for 50
+lineups: the mean over ten rounds, with the one that reads the new standing.
 """
 
 from __future__ import annotations
@@ -34,7 +37,10 @@ from tests import servers
 from tests.integration.ladder.contest import raise_contest
 
 SEATS = 4
-LINEUPS = 50
+LINEUPS = (50, 200)
+"""By round."""
+DECISION = 50
+"""Lineups of one decision, by which times are compared."""
 AGENTS = (1_000, 10_000)
 MATCHES = 10_000_000
 ROUNDS_OF_A_STANDING = 10
@@ -161,13 +167,21 @@ def read_whole_log(conn: Connection, season_id: SeasonId, cache: SeasonCache) ->
     print(f"log read in {time.monotonic() - began:.0f} s", flush=True)
 
 
-def measure(conn: Connection, agents: int, played: int, rounds: int) -> Iterator[Target]:
-    """The parts of a round and the whole."""
+def prepare(conn: Connection, agents: int, played: int) -> tuple[SeasonId, SeasonCache]:
+    """A season that the scheduler has read."""
     season_id = raise_contest(conn, seats=SEATS).season.id
     fill(conn, season_id, agents, played)
     write_standing(conn, season_id, 1)
     cache = SeasonCache()
     read_whole_log(conn, season_id, cache)
+    return season_id, cache
+
+
+def measure(
+    conn: Connection, season_id: SeasonId, cache: SeasonCache, rounds: int, lineups: int
+) -> Iterator[Target]:
+    """The parts of rounds of so many lineups, and the whole."""
+    version = seasons.get_season(conn, season_id).official_version
     reading, choosing, writing = list[float](), list[float](), list[float]()
     for number in range(rounds + ROUNDS_OF_A_STANDING):
         began = time.perf_counter()
@@ -181,9 +195,9 @@ def measure(conn: Connection, agents: int, played: int, rounds: int) -> Iterator
         assert not cache.entries_without_matches(conn, season.id, {"numpy"})
         cache.read_log(conn, season)
         read = time.perf_counter()
-        made = cache.propose_lineups(season, lineups=LINEUPS, rng=Random(number)).lineups
+        made = cache.propose_lineups(season, lineups=lineups, rng=Random(number)).lineups
         chosen = time.perf_counter()
-        assert len(made) == LINEUPS
+        assert len(made) == lineups
         with conn.transaction():
             assert matches.lock_active_entries(conn, made)
             wanted = [matches.RatedMatch(lineup) for lineup in made]
@@ -191,19 +205,18 @@ def measure(conn: Connection, agents: int, played: int, rounds: int) -> Iterator
         written = time.perf_counter()
         end_matches(conn, season_id, ids)
         if number % ROUNDS_OF_A_STANDING == 0:
-            write_standing(conn, season_id, number + 2)
+            write_standing(conn, season_id, version + number + 1)
         if number >= ROUNDS_OF_A_STANDING:  # the first rounds fill caches
             reading.append(1e3 * (read - began))
             choosing.append(1e3 * (chosen - read))
             writing.append(1e3 * (written - chosen))
-    who = f"{agents:,} agents, {played:,} matches"
     both = np.array(reading) + np.array(choosing)
-    amortised = both.reshape(-1, ROUNDS_OF_A_STANDING).mean(axis=1).tolist()
-    yield Target(f"reading what changed, {who}", reading, "ms")
-    yield Target(f"choosing {LINEUPS} lineups, {who}", choosing, "ms")
-    yield Target(f"a decision of {LINEUPS} with its SQL, {who}", both.tolist(), "ms")
-    yield Target(f"the same amortised, {who}", amortised, "ms", 10)
-    yield Target(f"writing {LINEUPS} matches, {who}", writing, "ms")
+    amortised = both.reshape(-1, ROUNDS_OF_A_STANDING).mean(axis=1) * DECISION / lineups
+    yield Target(f"{lineups} lineups: reading what changed", reading, "ms")
+    yield Target(f"{lineups} lineups: choosing them", choosing, "ms")
+    yield Target(f"{lineups} lineups: both", both.tolist(), "ms")
+    yield Target(f"{lineups} lineups: {DECISION} of them, amortised", amortised.tolist(), "ms", 10)
+    yield Target(f"{lineups} lineups: writing their matches", writing, "ms")
 
 
 def main() -> None:
@@ -211,13 +224,15 @@ def main() -> None:
     options.add_argument("--agents", type=int, action="append")
     options.add_argument("--matches", type=int, default=MATCHES, help="of the largest season")
     options.add_argument("--rounds", type=int, default=100)
+    options.add_argument("--lineups", type=int, action="append", help="of a round")
     chosen = options.parse_args()
     rounds = -(-chosen.rounds // ROUNDS_OF_A_STANDING) * ROUNDS_OF_A_STANDING
-    print(f"Rounds of pairing, {SEATS} seats: {describe_machine()}\n", flush=True)
-    lines: list[Sequence[str]] = [HEAD]
+    print(f"Rounds of pairing, {SEATS} seats: {describe_machine()}", flush=True)
     sizes = chosen.agents or AGENTS
     for agents in sizes:
         played = chosen.matches * agents // max(sizes)
+        print(f"\n{agents:,} agents, {played:,} matches", flush=True)
+        lines: list[Sequence[str]] = [HEAD]
         place = servers.fast_place() if played <= IN_MEMORY else DISK
         with servers.postgres(place) as url:
             name = servers.template(url)
@@ -225,8 +240,11 @@ def main() -> None:
                 with connect(address, autocommit=True) as conn:
                     migrate.turn_off_jit(conn)  # a clone does not have the template's options
                 with connect(address, autocommit=True) as conn:
-                    lines += [row.cells() for row in measure(conn, agents, played, rounds)]
-    print(f"\n{aligned(lines)}")
+                    season_id, cache = prepare(conn, agents, played)
+                    for lineups in chosen.lineups or LINEUPS:
+                        found = measure(conn, season_id, cache, rounds, lineups)
+                        lines += [row.cells() for row in found]
+        print(aligned(lines), flush=True)
 
 
 if __name__ == "__main__":
