@@ -163,7 +163,10 @@ def read_batch(batch: BatchKey, conn: Db, who: Known) -> BatchDetail:
 @router.get(
     "/scrim-batches/{batch}/results",
     summary="Download the results of a batch",
-    responses=problem_responses(404),
+    responses={
+        200: {"content": {"text/csv": {"schema": {"type": "string"}}}},
+        **problem_responses(404),
+    },
     response_model=list[BatchCellOut],
 )
 def export_batch(batch: BatchKey, conn: Db, who: Known, format: ExportForm = "json") -> Response:
