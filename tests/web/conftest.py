@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 from ladder.database import db
 from ladder.database.blobs import ObjectStoreBlobs, open_blobs
 from services.api_client import tls_context
+from services.ports import listen_on_port
 from services.web.session import SESSION
 from tests.servers import cloned
 from tests.web.seeding import Contest, seed
@@ -126,7 +126,7 @@ def served(
 ) -> Iterator[Site]:
     """A real server, for browsers that use this name of the machine."""
     database_url, blobs_url, contest = database
-    listener = socket.create_server(("127.0.0.1", 0))  # so that nobody else takes the port
+    listener = listen_on_port(0, print)  # so that nobody else takes the port
     address = f"http://{host}:{listener.getsockname()[1]}"
     with log.open("wb") as output, listener:
         server = subprocess.Popen(
