@@ -206,14 +206,16 @@ class Instance:
 
 @pytest.fixture(scope="module")
 def instance() -> Iterator[Instance]:
-    """A `peck up` without demo leagues, in which the suggested commands were run."""
+    """A `peck up` without demo leagues, in which the suggested commands were run, and games are
+    short."""
     with folder() as state:
         made = Instance(start(state, "--no-demo"), state)
         try:
             lines = [line.partition("./peck ")[2] for line in made.up.text.splitlines()]
             for line in filter(None, lines):
+                short = ["--set", "episodeSteps=20"] if "league create" in line else []
                 tried = subprocess.run(
-                    [*COMMAND[:4], *line.split()],
+                    [*COMMAND[:4], *line.split(), *short],
                     cwd=CHECKOUT,
                     capture_output=True,
                     text=True,

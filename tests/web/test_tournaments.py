@@ -27,6 +27,8 @@ CROWDED = """() => [...document.querySelectorAll('svg.bracket .points')]
   .map(([name]) => name.textContent)"""
 """Names in a bracket that run into their scores."""
 SHOTS = os.environ.get("PECK_SHOTS")
+HIDDEN_AFTER_MS = 5000
+"""More than the time after which a show hides its buttons."""
 
 
 @contextmanager
@@ -171,7 +173,9 @@ def test_a_show_hides_its_buttons_and_fills_the_screen(site: Site, tab: Callable
         cup.start()
         cup.play_round()
         _, secret = shows.create_show(conn, cup.id, contest.host, NewShow())
-        page = tab(width=1280).open(f"/shows/{secret}")
+        show = tab(width=1280)
+        show.page.clock.install()
+        page = show.open(f"/shows/{secret}")
         page.keyboard.press("r")
         table = page.locator(".show-table")
         expect(table).to_be_visible()
@@ -183,11 +187,13 @@ def test_a_show_hides_its_buttons_and_fills_the_screen(site: Site, tab: Callable
         if SHOTS:
             page.screenshot(path=Path(SHOTS) / "show-result.png")
         keys = page.locator(".show-keys")
-        expect(keys).to_have_css("opacity", "0", timeout=10_000)
+        page.clock.run_for(HIDDEN_AFTER_MS)
+        expect(keys).to_have_css("opacity", "0")
         page.mouse.move(200, 200)
         page.mouse.move(220, 210)
         expect(keys).to_have_css("opacity", "1")
-        expect(keys).to_have_css("opacity", "0", timeout=10_000)
+        page.clock.run_for(HIDDEN_AFTER_MS)
+        expect(keys).to_have_css("opacity", "0")
         page.keyboard.press("Tab")
-        page.wait_for_timeout(5000)
+        page.clock.run_for(HIDDEN_AFTER_MS)
         expect(keys).to_have_css("opacity", "1")
