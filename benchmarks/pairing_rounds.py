@@ -11,7 +11,7 @@ entries; on a busy site a fit of such a season takes longer than ten rounds.
 
 The scheduler's rounds begin at least 0.25 s apart. So a site that plays 200 matches a second has
 rounds of 50 lineups, and one that plays 800 has rounds of 200. *amortised* is the time for 50
-lineups: the mean over ten rounds, with the one that reads the new standing.
+lineups: the mean over ten rounds, of which one reads a new standing.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from tests.integration.ladder.contest import raise_contest
 
 SEATS = 4
 LINEUPS = (50, 200)
-"""By round."""
+"""Lineups of a round."""
 DECISION = 50
-"""Lineups of one decision, by which times are compared."""
+"""Amortised times are for so many lineups."""
 AGENTS = (1_000, 10_000)
 MATCHES = 10_000_000
 ROUNDS_OF_A_STANDING = 10

@@ -1,4 +1,4 @@
-"""Settings that the next season of a league takes from its newest season: all but the dates."""
+"""Settings that the next season copies from the newest one: all except the dates."""
 
 from typing import Final
 

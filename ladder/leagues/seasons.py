@@ -91,7 +91,7 @@ class SeasonColumns:
 def create_season(conn: Connection, league_id: LeagueId, columns: SeasonColumns) -> Season:
     """Creates the league's next season. Raises NotFound for the league.
 
-    `NewSeason` has refused the values that the table refuses.
+    The caller checks the values, with `NewSeason`.
     """
     values = {"id": SeasonId(ids.new_id("sea")), **columns.to_row()}
     opens_at = values.pop("opens_at")

@@ -151,7 +151,7 @@ class SeatRecord:
         self.moves_for_none: list[Json] = []
         """Moves that the rules played for answers of None."""
         self.unused_answers = 0
-        """Answers for which the moves of a fork were played: recorded ones, then those by hand."""
+        """Number of answers that a move of the fork replaced, recorded or given by hand."""
 
     def add(self, answer: SeatAnswer) -> None:
         self.answers.append(answer)

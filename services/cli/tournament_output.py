@@ -10,7 +10,7 @@ from services.cli.display import print_json, stdout, table, timestamp_text
 
 BEFORE_LOCK: Final = ("draft", "registration", "check_in")
 MEANS: Final = ("points per heat", "score per pairing")
-"""Names of what orders a table if entrants have different numbers of pairings."""
+"""Tie-breaks that order the table in place of the score."""
 
 
 def show(found: Json, as_json: bool) -> None:

@@ -45,7 +45,7 @@ def view(
 
     Reads our replays, frames JSON, and Kaggle's episodes of Hungry Geese.
     """
-    from services.cli.local_page import LocalPage  # slow to import: `peck --help` reads this module
+    from services.cli.local_page import LocalPage  # slow, and `peck --help` loads this file
 
     try:
         external.register_games(Environment.read().games)

@@ -192,8 +192,10 @@ class ProblemError(Exception):
 
 
 class BodyTooLarge(HTTPException):
-    """A body grew past the limit of its address. FastAPI passes only HTTPExceptions on while it
-    reads a body."""
+    """The body is larger than its address allows.
+
+    It is an HTTPException because FastAPI hides other exceptions while it reads a body.
+    """
 
     def __init__(self, detail: str, limit_bytes: int) -> None:
         super().__init__(413, detail)

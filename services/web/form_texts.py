@@ -154,7 +154,7 @@ FORMATS: Final = {
     "swiss-finals": "Swiss, then the best in single elimination",
     "round-robin": "Round robin: everybody meets everybody",
     "groups-finals": "Groups, then the best of each in single elimination",
-    "gauntlet": "Gauntlet: the strongest entrant meets all others, ranked by score per pairing",
+    "gauntlet": "Gauntlet: the strongest entrant meets all others; the score per pairing decides",
     "heats-final": "Heats, then one final heat of the best",
     "heats": "Heats: everybody meets everybody as evenly as possible",
     "knockout-heats": "Knock-out of heats: the better half of each heat goes on",

@@ -93,8 +93,10 @@ def newest_season(conn: Connection, league: League) -> Season | None:
 
 
 def first_values(game: Game[Any], newest: Season | None) -> dict[str, str]:
-    """Every setting of the newest season but its dates. The defaults stand for a setting that it
-    lacks, since the game may have gained it."""
+    """The newest season's settings without its dates.
+
+    A setting that it lacks gets its default, since the game may have gained it.
+    """
     settings = season_fields.default_settings(game)
     if newest:
         kept: dict[str, Any] = {name: getattr(newest, name) for name in KEPT_SETTINGS}

@@ -38,6 +38,10 @@ class Part(Generic[T]):
         return (self.number - 1) * ROWS + 1
 
 
+PAGES: Final = ("pairings", "places", "entrants", "final")
+"""The parts of the page that have pages."""
+
+
 @dataclass(frozen=True, slots=True)
 class PageChoice:
     """What the visitor chose. Pages count from 1."""
@@ -48,6 +52,8 @@ class PageChoice:
     pairings: int = 1
     places: int = 1
     entrants: int = 1
+    final: int = 1
+    """Of the final places over all stages; ``places`` is of the tables of stages."""
 
     def address(self, part: str, **changes: Any) -> str:
         """The address of the page with another choice, at this part of it."""
@@ -55,7 +61,7 @@ class PageChoice:
         if other.round != self.round:
             other = replace(other, pairings=1)
         chosen = {"round": other.round} if other.round else {}
-        pages = {name: getattr(other, name) for name in ("pairings", "places", "entrants")}
+        pages = {name: getattr(other, name) for name in PAGES}
         query = urlencode(chosen | {name: page for name, page in pages.items() if page > 1})
         return f"/tournaments/{self.tournament_id}{'?' if query else ''}{query}#{part}"
 

@@ -119,11 +119,12 @@ def show_tournament(
     pairings: PageNumber = 1,
     places: PageNumber = 1,
     entrants: PageNumber = 1,
+    final: PageNumber = 1,
 ) -> Response:
     """The course as far as the visitor may know it: one round, by default the newest, and a page
-    of its pairings, of the table and of the entrants."""
+    of its pairings, of the table, of the entrants and of the final places."""
     found = permissions.visible_tournament(conn, who, tournament)
-    given = PageChoice(found.id, round, pairings, places, entrants)
+    given = PageChoice(found.id, round, pairings, places, entrants, final)
     return render_tournament(request, conn, who, found, Form({**ACTS, **SHOW_FIELDS}), choice=given)
 
 
@@ -219,7 +220,7 @@ def render_tournament(
         season=season,
         plan=describe_plan(found.plan),
         final_places=part_of(
-            view.course.ranking if view.course and len(found.plan.stages) > 1 else (), choice.places
+            view.course.ranking if view.course and len(found.plan.stages) > 1 else (), choice.final
         ),
         stages=stages,
         round_title=_round_title(view, stages),

@@ -11,6 +11,6 @@ def decimal_text(value: Fraction, places: int = 2) -> str:
 
 
 def texts_apart(one: Fraction, two: Fraction) -> tuple[str, str]:
-    """Returns both numbers with enough places to tell them apart, 2 to 12."""
+    """Returns both numbers with 2 to 12 decimal places, as few as make the texts differ."""
     places = next((n for n in range(2, 12) if decimal_text(one, n) != decimal_text(two, n)), 12)
     return decimal_text(one, places), decimal_text(two, places)

@@ -93,8 +93,8 @@ class Gauntlet(_Duels, frozen=True, forbid_unknown_fields=True, tag="gauntlet"):
     heads: Annotated[int, Meta(ge=1, le=16)] = 1
     tie_breaks: TieBreaks = (TieBreak.WINS, TieBreak.GAME_POINTS)
     by_mean: bool | UnsetType = UNSET
-    """Whether the score per pairing ranks, since heads have more pairings. Unset in tournaments
-    that an older version locked: there the sum of scores ranks. The service sets it.
+    """Whether entrants rank by score per pairing. The service sets it. Unset in tournaments that an
+    older version locked; they rank by the sum of scores.
     """
 
 
@@ -158,7 +158,7 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def with_means(plan: Plan, by_mean: bool) -> Plan:
-    """Returns the plan with gauntlets that rank by means, or by sums as in older versions."""
+    """Returns the plan; its gauntlets rank by means if ``by_mean``, else by sums."""
     return Plan(
         tuple(
             msgspec.structs.replace(stage, by_mean=by_mean or UNSET)

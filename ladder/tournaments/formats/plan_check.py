@@ -130,7 +130,7 @@ def _describe_format(stage: Stage) -> str:
         case Swiss(rounds=rounds):
             return f"Swiss, {_counted(rounds, 'round')}; {TEAM_RULE}"
         case Gauntlet(heads=heads, by_mean=by_mean):
-            rule = "; score and tie-breaks count per pairing" if by_mean else ""
+            rule = "; score and tie-breaks are divided by the number of pairings" if by_mean else ""
             return f"Gauntlet: the first {heads} against each of the others{rule}"
         case SingleElimination(third_place=third):
             return "Single elimination" + (" with a match for the third place" if third else "")

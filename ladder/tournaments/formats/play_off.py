@@ -50,7 +50,7 @@ def _ties(run: StageRun, stage: Tables, course: StageCourse) -> list[list[int]]:
     )
     before = stage.tie_breaks[: stage.tie_breaks.index(TieBreak.MORE_GAMES)]
     cut = stage.advance or 1
-    record = read_record(stage, run.field, course.pairings)
+    record = read_record(run, run.field, course.pairings)
     found = []
     for members in fields:
         members = sorted(

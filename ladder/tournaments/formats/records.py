@@ -277,11 +277,11 @@ class Standing:
 
     @property
     def mean(self) -> str:
-        """Points per heat or score per pairing, as shown; empty if sums order the table."""
+        """The mean that orders the table, as text; empty if sums order it."""
         shown = dict(self.tie_breaks)
         return shown.get(POINTS_A_HEAT) or shown.get(SCORE_A_PAIRING, "")
 
     @property
     def mean_unit(self) -> str:
-        """What the mean is per."""
+        """Unit of the mean: ``pairing`` or ``heat``."""
         return "pairing" if SCORE_A_PAIRING in dict(self.tie_breaks) else "heat"

@@ -51,7 +51,7 @@ def _table(
 ) -> list[Standing]:
     inside = set(members)
     own = [each for each in pairings if set(each.entrants) <= inside]
-    record = read_record(stage, members, own)
+    record = read_record(run, members, own)
     members = sorted(members, key=lambda each: run.seeds[each])
     return [
         Standing(

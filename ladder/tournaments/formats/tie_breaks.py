@@ -6,15 +6,19 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
+from typing import Final
 
 from ladder.tournaments.formats.decimals import decimal_text, texts_apart
-from ladder.tournaments.formats.plan import Gauntlet, Stage, TieBreak
+from ladder.tournaments.formats.plan import Gauntlet, TieBreak
 from ladder.tournaments.formats.records import SCORE_A_PAIRING, By, Pairing
+from ladder.tournaments.formats.stage_run import StageRun
 
 Value = float | Fraction
 """A sum is a float, and a mean an exact fraction."""
-NOT_SUMMED = (TieBreak.DIRECT, TieBreak.MORE_GAMES)
-"""Tie-breaks that compare equally many pairings, so they have no mean and no column."""
+STAYS: Final = "stays"
+WITHOUT_COLUMN: Final = (TieBreak.DIRECT, TieBreak.MORE_GAMES)
+"""Tie-breaks that are never divided and have no column."""
 
 
 @dataclass(frozen=True)
@@ -37,14 +41,20 @@ class Record:
     play_off: Mapping[int, float]
     """Scores of the play-off; empty without one."""
     by_mean: bool = False
-    """Whether means per pairing order the entrants, since the format gives some more pairings."""
+    """Whether means per pairing order the entrants, because some have more pairings."""
+    gone: frozenset[int] = frozenset()
+    """Entrants who withdrew or were disqualified, if they stand behind all others."""
 
-    def score(self, entrant: int) -> Value:
-        """Returns the sum or mean of an entrant's scores."""
-        return self.total(entrant, (each.score for each in self.duels[entrant]))
+    @cached_property
+    def scores(self) -> Mapping[int, Value]:
+        """The sum or mean of each entrant's scores."""
+        return {
+            entrant: self.total(entrant, (duel.score for duel in duels))
+            for entrant, duels in self.duels.items()
+        }
 
     def total(self, entrant: int, values: Iterable[Value]) -> Value:
-        """Returns the sum or mean of one value for each of an entrant's pairings."""
+        """Returns the sum of these values, one for each pairing of the entrant, or their mean."""
         if not self.by_mean:
             return sum(values)
         total = sum((Fraction(each) for each in values), Fraction())
@@ -64,8 +74,11 @@ class Ranked:
     explanation: str
 
 
-def read_record(stage: Stage, field: Iterable[int], pairings: Iterable[Pairing]) -> Record:
-    """Collects finished pairings; those of the section ``play-off`` count apart."""
+def read_record(run: StageRun, field: Iterable[int], pairings: Iterable[Pairing]) -> Record:
+    """Collects finished pairings; those of the section ``play-off`` count apart.
+
+    In a gauntlet with means, who left stands last: a challenger may have won its only pairing.
+    """
     duels: dict[int, list[Duel]] = {each: [] for each in field}
     play_off: Counter[int] = Counter()
     for pairing in pairings:
@@ -79,8 +92,10 @@ def read_record(stage: Stage, field: Iterable[int], pairings: Iterable[Pairing])
             other = outcome.order[1 - n] if len(outcome.order) == 2 else None
             played = outcome.by not in (By.BYE, By.WALK_OVER)
             duels[entrant].append(Duel(other, outcome.scores[n], outcome.points[n], played))
-    by_mean = isinstance(stage, Gauntlet) and bool(stage.by_mean)
-    return Record(duels, play_off, by_mean)
+    if not (isinstance(run.stage, Gauntlet) and run.stage.by_mean):
+        return Record(duels, play_off)
+    gone = frozenset(each for each in duels if run.gone_after(each) is not None)
+    return Record(duels, play_off, by_mean=True, gone=gone)
 
 
 def order_by_tie_breaks(
@@ -88,13 +103,12 @@ def order_by_tie_breaks(
 ) -> list[Ranked]:
     """Returns the entrants, given in seed order, in the order of their table."""
     ranked: list[Ranked] = []
-    steps: list[_Step] = [_Step("score", _score_values), *(_step(each) for each in tie_breaks)]
-    _split(list(entrants), record, steps, ranked)
-    shown = [(SCORE_A_PAIRING, _score_values(entrants, record))] if record.by_mean else []
+    _split(list(entrants), record, _steps(tie_breaks), ranked)
+    shown = [(SCORE_A_PAIRING, record.scores)] if record.by_mean else []
     shown += [
         (record.name(each.value), _VALUES[each](entrants, record))
         for each in tie_breaks
-        if each not in NOT_SUMMED
+        if each not in WITHOUT_COLUMN
     ]
     ranked = [
         replace(
@@ -113,7 +127,7 @@ def tied_groups(
 ) -> list[list[int]]:
     """Returns the entrants in groups that these tie-breaks leave equal, best group first."""
     groups = [list(entrants)]
-    for step in [_Step("score", _score_values), *(_step(each) for each in tie_breaks)]:
+    for step in _steps(tie_breaks):
         groups = [part for group in groups for part in _parts(group, step.values(group, record))]
     return groups
 
@@ -124,8 +138,9 @@ class _Step:
     values: Callable[[Sequence[int], Record], Mapping[int, Value]]
 
 
-def _step(tie_break: TieBreak) -> _Step:
-    return _Step(tie_break.value, _VALUES[tie_break])
+def _steps(tie_breaks: Sequence[TieBreak]) -> list[_Step]:
+    by_tie_break = [_Step(each.value, _VALUES[each]) for each in tie_breaks]
+    return [_Step(STAYS, _who_stays), _Step("score", _scores), *by_tie_break]
 
 
 def _split(
@@ -154,11 +169,13 @@ def _explain(record: Record, name: str, value: Value, below: Value) -> str:
     if isinstance(value, Fraction) and isinstance(below, Fraction):
         own, other = texts_apart(value, below)
     score = record.name("score")
+    if name == STAYS:
+        return "the next withdrew or was disqualified"
     if name == "score":
         return f"{score} {own}; the next has {other}"
     if name == TieBreak.DIRECT:
         return f"same {score}; better in direct encounter, {own} to {other}"
-    shown = name if name in NOT_SUMMED else record.name(name)
+    shown = name if name in WITHOUT_COLUMN else record.name(name)
     return f"same {score}; better {shown} {own}; the next has {other}"
 
 
@@ -174,8 +191,12 @@ def _parts(group: Sequence[int], values: Mapping[int, Value]) -> list[list[int]]
     return [[each for each in group if values[each] == level] for level in levels]
 
 
-def _score_values(group: Sequence[int], record: Record) -> Mapping[int, Value]:
-    return {each: record.score(each) for each in group}
+def _who_stays(group: Sequence[int], record: Record) -> Mapping[int, float]:
+    return {each: float(each not in record.gone) for each in group} if record.gone else {}
+
+
+def _scores(group: Sequence[int], record: Record) -> Mapping[int, Value]:
+    return {each: record.scores[each] for each in group}
 
 
 def _direct(group: Sequence[int], record: Record) -> Mapping[int, float]:
@@ -195,9 +216,9 @@ def _buchholz(group: Sequence[int], record: Record) -> Mapping[int, Value]:
         each: record.total(
             each,
             (
-                record.score(duel.opponent)
+                record.scores[duel.opponent]
                 if duel.played and duel.opponent is not None
-                else record.score(each)
+                else record.scores[each]
                 for duel in record.duels[each]
             ),
         )
@@ -206,12 +227,11 @@ def _buchholz(group: Sequence[int], record: Record) -> Mapping[int, Value]:
 
 
 def _sonneborn_berger(group: Sequence[int], record: Record) -> Mapping[int, Value]:
-    """Doubled scores are whole numbers, by which a product of fractions stays exact."""
     return {
         each: record.total(
             each,
-            (
-                int(2 * duel.score) * record.score(duel.opponent) / 2
+            (  # the doubled score is a whole number, so fractions stay exact
+                int(2 * duel.score) * record.scores[duel.opponent] / 2
                 for duel in record.duels[each]
                 if duel.played and duel.opponent is not None
             ),

@@ -13,7 +13,7 @@ from tests.integration.api.route_walk.words import ask_host
 from tests.integration.api.shared import fresh_world as fresh_world
 from tests.integration.api.world import World
 
-WAITS = "Waiting for your answer"
+WAITS = "Scrim requests to answer"
 
 
 def test_newer_notices_do_not_hide_a_request_that_waits(fresh_world: World) -> None:

@@ -109,7 +109,7 @@ def test_table_of_a_gauntlet_shows_the_score_per_pairing(peck: Peck, world: Worl
         conn.commit()
     shown = json.loads(peck("stranger", "show", cup, "--json"))
     assert shown["plan"]["stages"][0]["by_mean"] is True
-    assert "score and tie-breaks count per pairing" in shown["plan_text"][0]
+    assert "score and tie-breaks are divided by the number of pairings" in shown["plan_text"][0]
     lines = shown["standings"]
     assert [(line["score"], line["tie_breaks"]["score per pairing"]) for line in lines] == [
         (2.0, "1"),

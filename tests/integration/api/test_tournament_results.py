@@ -135,8 +135,8 @@ def test_final_places_have_pages(world: World, monkeypatch: pytest.MonkeyPatch) 
         embargo.reveal(conn, made, Embargo.PUBLIC, None)
     names = {one["place"]: one["agent_name"] for one in answer(world, made, "entrants")}
     for query, pager, places in (
-        ("", ("1 to 2 of 3", 'places=2#final-title">Next'), (1, 2)),
-        ("?places=2", ("3 to 3 of 3", '#final-title">Previous'), (3,)),
+        ("", ("1 to 2 of 3", 'final=2#final-title">Next'), (1, 2)),
+        ("?final=2", ("3 to 3 of 3", '#final-title">Previous'), (3,)),
     ):
         with browse(world, "stranger") as browser:
             page = browser.get(f"/tournaments/{made}{query}").text
@@ -145,6 +145,7 @@ def test_final_places_have_pages(world: World, monkeypatch: pytest.MonkeyPatch) 
             (str(place), names[place]) for place in places
         ]
         assert all(text in card for text in pager)
+        assert "1 to 2 of 3" in page  # the table of the Swiss stage stays on its first page
 
 
 def shown_games(world: World, cup: TournamentId, shown: Embargo, pairing: str | None) -> list[str]:
@@ -207,7 +208,7 @@ def test_a_game_leads_to_no_hidden_game_and_names_no_round_that_hangs_on_one(
 
 
 @pytest.mark.parametrize(("revealed", "named"), [(None, "Cup, Final"), ("1.2.1", "Cup")])
-def test_other_sites_read_tournament_and_round_as_a_stranger_does(
+def test_card_and_oembed_name_only_what_a_stranger_may_know(
     world: World, cup: TournamentId, revealed: str | None, named: str
 ) -> None:
     last = MatchId(shown_games(world, cup, Embargo.PUBLIC, revealed)[-1])

@@ -77,7 +77,7 @@ def test_rule_is_shown_before_the_lock_and_is_not_in_the_stored_plan(duels: Cont
     cup = raise_cup(duels, chosen)
     cup.enter(3)
     shown = describe_plan(cup.row.plan)
-    assert "score and tie-breaks count per pairing" in shown[0]
+    assert "score and tie-breaks are divided by the number of pairings" in shown[0]
     cup.start()
     assert describe_plan(cup.row.plan) == shown
     row = duels.conn.execute("select plan, ranks_by_mean from tournaments").fetchone()

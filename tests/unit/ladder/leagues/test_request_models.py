@@ -18,7 +18,7 @@ from ladder.leagues.request_models import NewSeason
         ("medal_confidence", (0.49, 1.0)),
     ],
 )
-def test_a_request_refuses_what_the_table_of_seasons_would(
+def test_season_request_refuses_values_that_the_table_refuses(
     field: str, values: tuple[float, ...]
 ) -> None:
     for value in values:

@@ -119,6 +119,18 @@ def test_withdrawn_challenger_of_a_gauntlet_ranks_by_all_its_pairings() -> None:
     assert (line.score, line.played, line.mean) == (1.0, 2, "0.5")
 
 
+def test_who_left_stands_last_in_a_gauntlet_that_ranks_by_means() -> None:
+    played = play_out(Gauntlet(by_mean=True), 4, result=lost_by_the_head_to(2, 3))
+    gone = Progress(played.results, {2: (1, 1)})
+    table = standings(played.event, gone, play(played.event, gone), 1)
+    assert [(line.entrant, line.explanation) for line in table] == [
+        (3, "score per pairing 1; the next has 0.33"),
+        (1, "score per pairing 0.33; the next has 0"),
+        (4, "the next withdrew or was disqualified"),
+        (2, ""),
+    ]
+
+
 @pytest.mark.parametrize(("by_mean", "tied"), [(True, [2, 3, 4]), (False, [1, 2, 3, 4])])
 def test_play_off_of_a_gauntlet_follows_its_rule(by_mean: bool, tied: list[int]) -> None:
     stage = Gauntlet(tie_breaks=(TieBreak.MORE_GAMES,), advance=2)
@@ -129,7 +141,7 @@ def test_play_off_of_a_gauntlet_follows_its_rule(by_mean: bool, tied: list[int])
 
 
 @pytest.mark.parametrize("tie_break", [TieBreak.BUCHHOLZ, TieBreak.SONNEBORN_BERGER])
-def test_equal_means_are_equal_whatever_their_parts(tie_break: TieBreak) -> None:
+def test_equal_means_of_different_opponents_tie(tie_break: TieBreak) -> None:
     def of_ten(tenths: int) -> list[Duel]:
         return [Duel(None, float(n < tenths), 0.0, False) for n in range(10)]
 
@@ -157,7 +169,7 @@ def test_plan_that_ranks_by_means_says_so() -> None:
     plan = with_means(Plan((Gauntlet(advance=2), SingleElimination())), True)
     assert decode_plan(encode_plan(plan)) == plan
     assert encode_plan(plan).count(b'"by_mean":true') == 1
-    assert "; score and tie-breaks count per pairing;" in describe_plan(plan)[0]
+    assert "; score and tie-breaks are divided by the number of pairings;" in describe_plan(plan)[0]
 
 
 @pytest.mark.parametrize("best", [0, 1])

@@ -306,7 +306,7 @@ class Slow(IgnoresEndMessage):
         (3, ("NORTH",) * 3, None),
     ],
 )
-def test_only_own_turns_of_a_fork_are_counted_as_answers_of_none(
+def test_none_warning_of_a_fork_counts_only_the_agents_own_moves(
     monkeypatch: pytest.MonkeyPatch, steps: int, by_hand: tuple[str, ...], warning: str | None
 ) -> None:
     monkeypatch.setattr(running_episode, "end_all", lambda loans: None)
