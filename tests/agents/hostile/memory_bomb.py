@@ -1,4 +1,4 @@
-"""Asks for two gigabytes at once and touches them."""
+"""Asks for 300 megabytes at once and touches them."""
 
 from typing import Any
 
@@ -6,6 +6,6 @@ from tests.agents.hostile import kit
 
 
 def agent(obs: Any, config: Any) -> Any:
-    taken = bytearray(600 << 20)
+    taken = bytearray(300 << 20)
     kit.breach(f"{len(taken) >> 20} MB of memory")
     return kit.move(obs)
