@@ -25,6 +25,9 @@ from ladder.tournaments.formats.plan import (
 )
 
 TEAM_RULE: Final = "agents of one team do not meet if another pairing is possible"
+MEAN_RULE: Final = (
+    "score and tie-breaks are divided by the number of pairings; who leaves stands last"
+)
 
 
 def check_plan(plan: Plan, size: int, seats: int) -> None:
@@ -130,8 +133,9 @@ def _describe_format(stage: Stage) -> str:
         case Swiss(rounds=rounds):
             return f"Swiss, {_counted(rounds, 'round')}; {TEAM_RULE}"
         case Gauntlet(heads=heads, by_mean=by_mean):
-            rule = "; score and tie-breaks are divided by the number of pairings" if by_mean else ""
-            return f"Gauntlet: the first {heads} against each of the others{rule}"
+            who = "the first entrant meets" if heads == 1 else f"the first {heads} entrants meet"
+            rule = f"Gauntlet: {who} each of the others"
+            return f"{rule}; {MEAN_RULE}" if by_mean else rule
         case SingleElimination(third_place=third):
             return "Single elimination" + (" with a match for the third place" if third else "")
         case DoubleElimination(reset=reset):
