@@ -1,4 +1,4 @@
-"""The page of notices: what waits for an answer stands before everything else."""
+"""The page of notices: requests that wait for an answer come first."""
 
 from __future__ import annotations
 
