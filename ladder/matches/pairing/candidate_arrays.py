@@ -26,7 +26,8 @@ REST: Final = 0.01  # least value of a candidate, as a share of the mean value.
 SMALLEST_REST: Final = 1e-100  # A smaller rest could be rounded to 0, which means impossible.
 SLOW: Final = 0.1  # share of the least value that remains after the games of a slow pace.
 WHOLE: Final = 1024  # The whole field is considered for each lineup up to this size.
-GROUP: Final = 10  # In larger fields: most leads that are chosen together, to save time.
+GROUP: Final = 10  # In larger fields: leads that are chosen together, to save time.
+ENTRIES_A_LEAD: Final = 400  # In the largest fields: one lead of a group for so many entries.
 NEAR: Final = 256  # In larger fields: nearest candidates by rating on each side.
 DRAWS: Final = 96  # Draws from those, and as many from the whole field.
 EVEN: Final = np.arange(DRAWS) / DRAWS
@@ -114,7 +115,7 @@ class CandidateArrays:
     @property
     def group_size(self) -> int:
         """The largest number of leads that are chosen together, before their lineups are made."""
-        return 1 if len(self) <= WHOLE else GROUP
+        return 1 if len(self) <= WHOLE else max(GROUP, len(self) // ENTRIES_A_LEAD)
 
     def candidate(self, place: int) -> Candidate:
         """Returns the candidate with its identity; its rating and its games may be old."""
@@ -130,22 +131,27 @@ class CandidateArrays:
         counts: list[int] = self._seat_games[self._order[place]].tolist()
         return counts
 
-    def count_as_played(self, lineup: Sequence[int]) -> None:
-        """Counts this lineup as played: its members are better known and have met."""
-        for place in lineup:  # for so few, numbers are faster than arrays
-            known = 1 + self._variance.item(place) * self._told
-            variance, loss = self._variance.item(place) / known, self._loss.item(place) / known
-            played = self._played.item(place) + 1
-            if played == PLACING_GAMES:
-                self._squared_weight[place] = self._weight.item(place) * self._weight.item(place)
-            self._variance[place], self._loss[place] = variance, loss
-            self._played[place] = played
-            value = SLOW * self._rest
-            if played < self._limit.item(place):
-                told = variance * self._told
-                value = _loss_reduction(loss, told, self._squared_weight.item(place)) + self._rest
-            self.value[place] = value
-            self._meets[place] += [other for other in lineup if other != place]
+    def count_as_played(self, lineups: Sequence[Sequence[int]]) -> Indices:
+        """Counts these lineups as played: their members are better known and have met.
+
+        No candidate plays in two of them. Returns their places: [lineups x seats].
+        """
+        places = np.array(lineups, np.intp).ravel()
+        known = 1 + self._variance[places] * self._told
+        variance, loss = self._variance[places] / known, self._loss[places] / known
+        played = self._played[places] + 1
+        squared = np.where(
+            played >= PLACING_GAMES, self._weight[places] ** 2, self._squared_weight[places]
+        )
+        self._variance[places], self._loss[places] = variance, loss
+        self._played[places], self._squared_weight[places] = played, squared
+        value = _loss_reduction(loss, variance * self._told, squared) + self._rest
+        due = played < self._limit[places]
+        self.value[places] = np.where(due, value, SLOW * self._rest)
+        for lineup in lineups:
+            for place in lineup:
+                self._meets[place] += [other for other in lineup if other != place]
+        return places
 
     def new_places(self) -> Indices:
         """Returns the places of candidates that have no game yet, nor one in flight."""
@@ -242,6 +248,21 @@ class CandidateArrays:
             counts = self._met.between(self._numbers.item(member), self._numbers[places])
         if meets is not None:
             counts = counts + np.bincount(meets, minlength=len(self))[places]
+        novelty: Floats = NOVELTIES.take(counts, mode="clip")
+        return novelty
+
+    def novelties(self, members: Sequence[int], places: Indices) -> Floats | float:
+        """Returns ``novelty`` of each member with its row of places: [members, places]."""
+        if self._numbers is None and not self._meets:
+            return 1.0
+        counts = np.zeros(places.shape, np.int32)
+        if self._numbers is not None:
+            others = self._numbers[places]
+            for row, member in enumerate(members):
+                counts[row] = self._met.between(self._numbers.item(member), others[row])
+        for row, member in enumerate(members):
+            if member in self._meets:
+                counts[row] += np.bincount(self._meets[member], minlength=len(self))[places[row]]
         novelty: Floats = NOVELTIES.take(counts, mode="clip")
         return novelty
 

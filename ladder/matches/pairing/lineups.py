@@ -1,10 +1,10 @@
 """Makes informative lineups: a valuable lead, and opponents that are near, uncertain and new.
 
 The value of a game is its reduction of the standings' loss (``information_gain``). The lead has
-nearly the best value. Large fields choose different leads of nearly the same value together.
-Partners are drawn by value, by nearness of rating, and by how seldom they met the lineup. If a
-rating is uncertain, partners farther away are likelier. One partner in twenty is drawn from the
-whole field.
+nearly the best value. In large fields, leads of nearly the same value are chosen together, and
+their partners are drawn together. Partners are drawn by value, by nearness of rating, and by how
+seldom they met the lineup. If a rating is uncertain, partners farther away are likelier. One
+partner in twenty is drawn from the whole field.
 
 An entry without a game leads first. Sometimes entries lead in turn, so that no entry waits longer
 than ``LONGEST_WAIT`` rounds. An entry of the lead's own team only enters as a random partner, where
@@ -180,37 +180,98 @@ class _LineupMaker:
         legal lineup.
         """
         places, weights = self._field.partner_places(leads, self._noise)
-        values = self._field.value.copy() if len(leads) > 1 else None
-        for lead, near, likely in zip(leads, places, weights, strict=True):
-            if self._keen[lead] > 0.0:
-                continue  # it plays in an earlier lineup
-            if values is not None:  # earlier lineups have changed some values
-                likely *= self._field.value[near] / values[near]
-            lineup = self._fill_lineup(lead, near, likely)
-            if lineup is None:
-                # No lineup with this lead exists. Find all such leads.
-                self._keen[~self._bundle_matching().seatable(self._rng)] = 0.0
-                continue
-            self._count_as_played(lineup)
+        if len(leads) > 1:
+            yield from self._fill_together(leads, places, weights)
+            return
+        lineup = self._fill_lineup(leads, places[0], weights[0])
+        if lineup is not None:
+            self._count_as_played([lineup])
             yield lineup
 
-    def _count_as_played(self, lineup: Sequence[int]) -> None:
-        """Counts this lineup, and draws new random factors for its members."""
-        self._field.count_as_played(lineup)
-        factors = self._random_factors(len(lineup)).tolist()
-        for place, factor in zip(lineup, factors, strict=True):
-            keen = self._field.value.item(place) * factor
-            self._keen[place] = keen if self._competes.item(place) else 0.0
+    def _fill_together(
+        self, leads: Sequence[int], places: Indices, weights: Floats
+    ) -> Iterator[list[int]]:
+        """Fills the lineups of several leads; draws their partners together, to save time."""
+        values = self._field.value.copy()
+        played, uncounted = set[int](), list[list[int]]()
+        drawn = self._draw_partners(leads, places, weights)
+        for lineup, near, likely in zip(drawn, places, weights, strict=True):
+            if lineup[0] in played:
+                continue
+            if len(lineup) < self._seats or not played.isdisjoint(lineup):
+                self._count_as_played(uncounted)
+                uncounted = []
+                del lineup[self._count_kept(lineup, played, values) :]
+            if len(lineup) < self._seats:
+                now = likely * (self._field.value[near] / values[near])
+                for member in lineup[:-1]:
+                    now *= self._field.novelty(member, near)
+                full = self._fill_lineup(lineup, near, now)
+                if full is None:
+                    continue
+                lineup = full
+            uncounted.append(lineup)
+            played.update(lineup)
+            yield lineup
+        self._count_as_played(uncounted)
+
+    def _draw_partners(
+        self, leads: Sequence[int], places: Indices, weights: Floats
+    ) -> list[list[int]]:
+        """Returns a lineup for each lead, as if it were the only one.
+
+        A lineup is short if a drawn partner may not join it.
+        """
+        lineups = [[lead] for lead in leads]
+        last, likely, rows = list(leads), weights.copy(), np.arange(len(leads))
+        for size in range(1, self._seats):
+            likely *= self._field.novelties(last, places)
+            sums = likely.cumsum(axis=1)
+            chances = self._noise.random((len(leads), 1)) * sums[:, -1:]
+            at = np.minimum((sums <= chances).sum(axis=1), places.shape[1] - 1)
+            last = places[rows, at].tolist()
+            for row, lineup in enumerate(lineups):
+                if len(lineup) < size:
+                    continue
+                partner = self._draw_random_partner(lineup)
+                if partner is not None:
+                    last[row] = partner
+                elif not self._field.may_join(last[row], lineup, False):
+                    continue
+                lineup.append(last[row])
+        return lineups
+
+    def _count_kept(self, lineup: Sequence[int], played: Collection[int], values: Floats) -> int:
+        """Returns how many members stay in a lineup that was drawn before those ``played``.
+
+        ``values`` were the values then. They fall when an entry plays. So the first member that
+        played stays with a chance of its new value divided by the old one, and the members after it
+        are drawn anew. Then each lineup is as likely as if it were drawn now.
+        """
+        for number, place in enumerate(lineup):
+            if place in played:
+                stays = self._noise.random() * values.item(place) < self._field.value.item(place)
+                return number + stays
+        return len(lineup)
+
+    def _count_as_played(self, lineups: Sequence[Sequence[int]]) -> None:
+        """Counts these lineups, and draws new random factors for their members."""
+        if lineups:
+            places = self._field.count_as_played(lineups)
+            keen = self._field.value[places] * self._random_factors(len(places))
+            self._keen[places] = np.where(self._competes[places], keen, 0.0)
 
     def _random_factors(self, count: int) -> Floats:
         return KEEN + (1 - KEEN) * self._noise.random(count)
 
-    def _fill_lineup(self, lead: int, places: Indices, likely: Floats) -> list[int] | None:
-        """Returns a full lineup around this lead, or None if none exists.
+    def _fill_lineup(
+        self, begun: Sequence[int], places: Indices, likely: Floats
+    ) -> list[int] | None:
+        """Returns a full lineup that begins so, or another one of its lead; None if none exists.
 
-        ``likely`` are the weights of ``places``.
+        ``likely`` are the weights of ``places``, without the novelty of the last member.
         """
-        lineup = [lead]
+        lineup = list(begun)
         while len(lineup) < self._seats:
             likely *= self._field.novelty(lineup[-1], places)
             partner = self._draw_random_partner(lineup)
@@ -219,14 +280,18 @@ class _LineupMaker:
             if partner is None:
                 partner = self._draw_fitting_partner(lineup)
             if partner is None:
-                return self._bundle_matching().complete_lineup(lead, self._rng)
+                return self._complete_lineup(lineup[0])
             lineup.append(partner)
         return lineup
 
-    def _bundle_matching(self) -> BundleMatching:
+    def _complete_lineup(self, lead: int) -> list[int] | None:
+        """Returns a legal lineup of this lead; if none exists, finds all such leads."""
         if self._holdings is None:
             self._holdings = BundleMatching(self._field.candidates(), self._seats)
-        return self._holdings
+        lineup = self._holdings.complete_lineup(lead, self._rng)
+        if lineup is None:
+            self._keen[~self._holdings.seatable(self._rng)] = 0.0
+        return lineup
 
     def _draw_random_partner(self, lineup: Sequence[int]) -> int | None:
         """Sometimes returns a random candidate of the whole field that the rules permit.

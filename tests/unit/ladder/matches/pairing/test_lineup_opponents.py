@@ -141,6 +141,35 @@ def test_sampling_keeps_the_distribution_of_opponents(monkeypatch: pytest.Monkey
     assert np.abs(whole - opponents()).sum() / 2 < 0.08
 
 
+def test_lineups_that_are_drawn_together_are_as_likely_as_single_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The anchors are worth much until they play, and lead no lineup."""
+    monkeypatch.setattr(WHOLE_PATH, 0)
+    field = ladder(600, loss=1e-5)
+    anchors = [replace(field[n], sigma=300.0, loss=3e-4, is_anchor=True) for n in range(0, 600, 30)]
+    field[::30] = anchors
+    ids = {str(each.entry_id) for each in anchors}
+    table, terms = CandidateTable.from_candidates(field, 4, {}), LineupTerms(4, BETA)
+
+    def games_and_repeats(group: int) -> tuple[int, int]:
+        """Games of anchors, and how often two of them meet again in the same round."""
+        monkeypatch.setattr("ladder.matches.pairing.candidate_arrays.GROUP", group)
+        games = repeats = 0
+        for seed in range(40):
+            made = propose_from_table(
+                table, terms, lineups=30, rng=Random(seed), met=EncounterCounts()
+            )
+            load, pairs = counted(made), met(made)
+            games += sum(load[each] for each in ids)
+            repeats += sum(count - 1 for two, count in pairs.items() if two <= ids)
+        return games, repeats
+
+    one_by_one, together = games_and_repeats(1), games_and_repeats(10)
+    assert together[0] == pytest.approx(one_by_one[0], rel=0.025)
+    assert together[1] == pytest.approx(one_by_one[1], rel=0.25)
+
+
 @pytest.mark.parametrize(("entries", "least", "most"), [(100, 0.07, 0.2), (400, 0.005, 0.05)])
 def test_most_partners_are_near_and_some_are_farther(
     entries: int, least: float, most: float, monkeypatch: pytest.MonkeyPatch
