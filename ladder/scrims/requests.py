@@ -41,6 +41,8 @@ MOST_WAITING: Final = 50
 """Requests of a team that wait for an answer at the same time."""
 MOST_ASKED_DAILY: Final = 10
 """Requests of a team to another one in a UTC day that are not accepted."""
+WAITS: Final = "r.state = 'asked' and r.expires_at > now()"
+"""Whether the request ``r`` waits for an answer, in SQL."""
 MOST_WAITING_WITH_ONE: Final = (
     "you asked this team already: wait for its answer, or withdraw that request"
 )
@@ -110,8 +112,7 @@ def list_requests(
 def count_waiting(conn: Connection, team_ids: Sequence[TeamId]) -> int:
     """Returns how many requests wait for an answer of these teams."""
     row = conn.execute(
-        "select count(*) from scrim_requests where asked_team_id = any (%s) and state = 'asked'"
-        " and expires_at > now()",
+        f"select count(*) from scrim_requests r where asked_team_id = any (%s) and {WAITS}",  # noqa: S608
         (sorted(team_ids),),
     ).fetchone()
     assert row is not None

@@ -13,6 +13,7 @@ from ladder.ids import NoticeId, UserId
 from ladder.notices import inbox
 from ladder.notices.kinds import NoticeKind
 from ladder.people.records import Viewer
+from ladder.reports.open_requests import RequestKind, list_open_requests
 from services.http.app_state import Db
 from services.http.auth import Known, Writer
 from services.http.lazy_routes import LazyRoute
@@ -35,6 +36,22 @@ class NoticeOut(BaseModel):
     subject: dict[str, str] = Field(description="ids of what it is about, such as `agent_id`")
     created_at: datetime
     read_at: datetime | None
+
+
+class OpenRequestOut(BaseModel):
+    """A request that waits for your answer. All requests to join one league are one item."""
+
+    model_config = ConfigDict(from_attributes=True)
+    kind: RequestKind
+    id: str = Field(description="of several requests, the id of the newest one")
+    title: str = Field(examples=["Night Geese asks Flood for a scrim"])
+    text: str
+    path: str = Field(
+        description="page of this site on which you answer",
+        examples=["/scrim-requests/srq_01j8x6m3c2k4v9q0w7r5t1y8z3"],
+    )
+    created_at: datetime = Field(description="of several requests, that of the newest one")
+    expires_at: datetime = Field(description="of several requests, the end of the oldest one")
 
 
 class NoticesRead(BaseModel):
@@ -64,6 +81,14 @@ def list_notices(
     after = NoticeId(span.after) if span.after else None
     rows = inbox.list_notices(conn, user_of(who), after, span.limit, unread_only=unread)
     return span.page(rows, lambda row: row.id, NoticeOut.model_validate)
+
+
+@router.get("/open-requests", summary="List requests that wait for your answer")
+def list_own_open_requests(conn: Db, who: Known, span: Paging) -> Page[OpenRequestOut]:
+    """Newest first: requests to your teams for scrims, invitations to teams, requests to merge with
+    your teams, and requests to join your leagues."""
+    rows = list_open_requests(conn, who, span.after, span.limit)
+    return span.page(rows, lambda row: row.id, OpenRequestOut.model_validate)
 
 
 @router.post("/notices/read", summary="Mark notices as read", responses=problem_responses(403, 404))

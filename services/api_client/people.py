@@ -30,6 +30,10 @@ class People(Connection):
         """Your notices, newest first."""
         return self.list_items("/v1/me/notices", most=most, unread=unread)
 
+    def open_requests(self) -> Iterator[Json]:
+        """Requests that wait for your answer, newest first."""
+        return self.list_items("/v1/me/open-requests")
+
     def mark_notices_read(self, until: str) -> Json:
         """Marks this notice and all older ones as read."""
         found: Json = self.send("POST", "/v1/me/notices/read", json={"until": until}).json()

@@ -50,6 +50,21 @@ def list_notices(
         stdout.print("(nothing)")
 
 
+@notices.command("requests")
+def list_open_requests(as_json: AsJson = False) -> None:
+    """List the requests of others that wait for your answer, newest last."""
+    with connect() as ladder:
+        rows, address = list(ladder.open_requests())[::-1], ladder.address
+    if as_json:
+        print_json(rows)
+        return
+    for row in rows:
+        until = timestamp_text(row["expires_at"])
+        stdout.print(f"until {until}  {row['title']}: {address}{row['path']}")
+    if not rows:
+        stdout.print("(nothing)")
+
+
 @notices.command("channels")
 def list_channels(as_json: AsJson = False) -> None:
     """List your channels."""

@@ -9,8 +9,7 @@ from fastapi import APIRouter, Query, Request, Response
 from ladder.field_types import KEY
 from ladder.ids import NoticeId
 from ladder.notices import inbox
-from ladder.scrims import requests
-from ladder.scrims.request_records import RequestState
+from ladder.reports.open_requests import list_open_requests
 from services.http.app_state import Db
 from services.web import forms
 from services.web.account import redirect
@@ -28,17 +27,21 @@ def show_notices(
     conn: Db,
     who: Visitor,
     after: Annotated[str | None, Query(pattern=KEY)] = None,
+    requests_after: Annotated[str | None, Query(pattern=KEY)] = None,
 ) -> Response:
-    """Shows the requests that the visitor's teams must answer, then all notices, newest first."""
+    """Shows the requests that wait for the visitor's answer, then all notices, newest first.
+
+    Older notices are shown without the requests.
+    """
     if who.user_id is None:
         return redirect(SIGN_IN)
-    teams = () if after else sorted(who.team_ids)
-    waiting = requests.list_requests(conn, to_teams=teams, state=RequestState.ASKED, limit=SHOWN)
+    waiting = [] if after else list_open_requests(conn, who, requests_after, SHOWN)
     found = inbox.list_notices(conn, who.user_id, NoticeId(after) if after else None, SHOWN)
     return render(
         request,
         "notices.html",
         waiting=waiting,
+        older_requests=waiting[-1].id if len(waiting) == SHOWN else None,
         notices=found,
         older=found[-1].id if len(found) == SHOWN else None,
     )

@@ -1,19 +1,23 @@
-"""The page of notices: requests that wait for an answer come first."""
+"""Requests that wait for an answer, first on the page of notices."""
 
 from __future__ import annotations
 
 import re
 
+import pytest
+
 from ladder.ids import TeamId
 from ladder.notices.events import EventSubject, record_events
 from ladder.notices.kinds import NoticeKind
-from services.web.notices import SHOWN
+from services.web import notices
 from tests.integration.api.browsing import browse
+from tests.integration.api.commands import Peck, read
+from tests.integration.api.commands import fresh_peck as fresh_peck
 from tests.integration.api.route_walk.words import ask_host
 from tests.integration.api.shared import fresh_world as fresh_world
 from tests.integration.api.world import World
 
-WAITS = "Scrim requests to answer"
+WAITS = "Requests to answer"
 
 
 def test_newer_notices_do_not_hide_a_request_that_waits(fresh_world: World) -> None:
@@ -23,18 +27,46 @@ def test_newer_notices_do_not_hide_a_request_that_waits(fresh_world: World) -> N
     played = {"finished": 1, "games": 1}
     about = EventSubject(team_id=TeamId(world.teams["host"]), details=played)
     with world.connect() as conn:
-        record_events(conn, [(NoticeKind.SCRIM_FINISHED, about)] * SHOWN)
+        record_events(conn, [(NoticeKind.SCRIM_FINISHED, about)] * notices.SHOWN)
     with browse(world, "host") as browser:
         page = browser.get("/me/notices").text
         older = re.search(r'href="(\?after=\w+)"', page)
         assert older is not None
         assert WAITS not in browser.get(f"/me/notices{older[1]}").text
-    waiting, _, notices = page.partition('aria-label="Notices">')
+    waiting, _, told = page.partition('aria-label="Notices">')
     assert WAITS in waiting
     assert f'href="/scrim-requests/{request}"' in waiting
-    assert f"/scrim-requests/{request}" not in notices
+    assert f"/scrim-requests/{request}" not in told
     with browse(world, "member") as browser:  # the team that asks
         assert WAITS not in browser.get("/me/notices").text
     world.client("host").answer_scrim_request(request, "decline")
     with browse(world, "host") as browser:
         assert WAITS not in browser.get("/me/notices").text
+
+
+def test_older_requests_have_pages_of_their_own(
+    fresh_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = fresh_world
+    monkeypatch.setattr(notices, "SHOWN", 1)
+    mine = world.agents["public.member"]
+    request = ask_host(world, "public", world.users["member"], world.teams["member"], mine)
+    invited = world.client("member").invite_to_team(world.teams["member"], person="host")
+    with browse(world, "host") as browser:
+        page = browser.get("/me/notices").text
+        assert f"to the team {invited['team_name']}" in page
+        assert f"/scrim-requests/{request}" not in page
+        older = re.search(r'href="(\?requests_after=\w+)"', page)
+        assert older is not None
+        assert f"/scrim-requests/{request}" in browser.get(f"/me/notices{older[1]}").text
+
+
+def test_command_lists_requests_that_wait(fresh_world: World, fresh_peck: Peck) -> None:
+    assert fresh_peck("notices", "requests").stdout == "(nothing)\n"
+    invited = fresh_world.client("host").invite_to_team(
+        fresh_world.teams["host"], person=fresh_world.users["member"]
+    )
+    shown = fresh_peck("notices", "requests").stdout
+    assert f"invites you to the team {invited['team_name']}: http" in shown
+    (found,) = read(fresh_peck("notices", "requests", "--json"))
+    assert (found["kind"], found["id"]) == ("team_invitation", invited["id"])

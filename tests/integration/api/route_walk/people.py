@@ -10,6 +10,7 @@ ROWS: Final[tuple[Row, ...]] = (
     ("GET", "/v1/me", None, "401 200 200 200 200", ""),
     ("GET", "/v1/me/feed", None, "401 200 200 200 200", ""),
     ("GET", "/v1/me/notices", None, "401 200 200 200 200", ""),
+    ("GET", "/v1/me/open-requests", None, "401 200 200 200 200", ""),
     ("POST", "/v1/me/notices/read", {"until": "{notice}"}, "401 404 200 404 404", ""),
     ("GET", "/v1/me/notices/preferences", None, "401 200 200 200 200", ""),
     (
