@@ -162,11 +162,13 @@ def _placeholder() -> bytes:
 @router.get("/embed/matches/{match}")
 def show_embedded(request: Request, match: MatchKey, conn: Db) -> Response:
     """The player alone, for an ``<iframe>`` of another site."""
-    found = shown_publicly.public_match(conn, MatchId(match)).match
+    shown = shown_publicly.public_match(conn, MatchId(match))
+    found = shown.match
     answer = render(
         request,
         "embed.html",
         match=found,
+        place=find_place(conn, STRANGER, found, shown.league),
         title=match_title(found),
         neutral=lineup_title(found),
         seated=sorted(found.seats, key=lambda seat: seat.seat),

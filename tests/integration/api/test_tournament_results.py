@@ -208,7 +208,7 @@ def test_a_game_leads_to_no_hidden_game_and_names_no_round_that_hangs_on_one(
 
 
 @pytest.mark.parametrize(("revealed", "named"), [(None, "Cup, Final"), ("1.2.1", "Cup")])
-def test_card_and_oembed_name_only_what_a_stranger_may_know(
+def test_card_and_embedded_player_name_only_what_a_stranger_may_know(
     world: World, cup: TournamentId, revealed: str | None, named: str
 ) -> None:
     last = MatchId(shown_games(world, cup, Embargo.PUBLIC, revealed)[-1])
@@ -217,6 +217,9 @@ def test_card_and_oembed_name_only_what_a_stranger_may_know(
     assert card.above == f"The public league, {named}"
     answer = world.http.get("/oembed", params={"url": f"{world.http.base_url}/matches/{last}"})
     assert answer.json()["title"] == f"{card.title} (Hungry Geese) · {named}"
+    player = world.http.get(f"/embed/matches/{last}").text
+    assert f"<title>{card.title} · {named} · Pecking Order</title>" in player
+    assert f'<span class="small muted">{named}</span></a></h1>' in player
 
 
 @pytest.mark.parametrize(
