@@ -11,7 +11,7 @@ from PIL import Image, ImageDraw
 
 from games.board_frames import BoardFrame
 from workers.pictures.board_drawing import draw_board, seat_colour
-from workers.pictures.lettering import draw_text, font
+from workers.pictures.lettering import draw_text, font, join_titles
 
 SIZE: Final = (1200, 630)
 MARGIN: Final = 40
@@ -46,6 +46,8 @@ class Card:
     lines: Sequence[CardLine]
     below: str
     board: BoardFrame | None = None
+    within: Sequence[str] = ()
+    """Titles before ``above``, such as those of league and tournament."""
 
 
 def draw_card(card: Card) -> bytes:
@@ -60,7 +62,8 @@ def draw_card(card: Card) -> bytes:
         picture.paste(board, (MARGIN, top))
         left += board.width + MARGIN
     room = SIZE[0] - left - MARGIN
-    y = draw_text(pen, (left, 52), card.above, size=26, room=room, colour=MUTED, lines=2)
+    above = join_titles(pen, (*card.within, card.above), size=26, room=room, lines=2)
+    y = draw_text(pen, (left, 52), above, size=26, room=room, colour=MUTED, lines=2)
     y = draw_text(
         pen, (left, y + 8), card.title, size=44, room=room, colour=INK, is_bold=True, lines=3
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
 
@@ -126,10 +126,11 @@ def match_card(conn: Connection, found: shown_publicly.PublicMatch) -> Card:
     place = find_place(conn, STRANGER, match, found.league)
     seats = sorted(match.seats, key=lambda seat: seat.seat)
     return Card(
-        f"{found.league.title}, {place.title if place else f'{match.kind} match'}",
+        place.round if place else f"{match.kind} match",
         lineup_title(match),
         [CardLine(f"{seat.agent_name}, {seat.team_name}", seat=seat.seat) for seat in seats],
         "Watch the replay",
+        within=(found.league.title, *([place.tournament.title] if place else [])),
     )
 
 
@@ -177,7 +178,7 @@ def _card_plan(blobs: Blobs, card: Card, shown: Match | None) -> Plan:
     digest = shown.episodes[0].replay_digest if shown is not None else ""
 
     def draw() -> bytes:
-        return draw_card(Card(card.above, card.title, card.lines, card.below, board()))
+        return draw_card(replace(card, board=board()))
 
     def board() -> BoardFrame | None:
         if shown is None or shown.game not in GAMES or not blobs.exists(digest):

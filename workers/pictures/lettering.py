@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -51,22 +52,38 @@ def draw_text(
     """Draws the text in ``lines`` lines of at most ``room`` pixels. Returns the y below."""
     chosen = font(size, is_bold=is_bold)
     x, y = place
-    for line in _wrap(pen, clean(text), chosen, room, lines):
+    for line in _wrap(clean(text), _fitting(pen, chosen, room), lines):
         pen.text((x, y), line, fill=colour, font=chosen)
         y += round(size * 1.25)
     return y
 
 
-def _wrap(
-    pen: ImageDraw.ImageDraw,
-    text: str,
-    chosen: ImageFont.FreeTypeFont | ImageFont.ImageFont,
-    room: int,
-    lines: int,
-) -> list[str]:
-    def fits(part: str) -> bool:
-        return pen.textlength(part, font=chosen) <= room
+def join_titles(
+    pen: ImageDraw.ImageDraw, titles: Sequence[str], *, size: int, room: int, lines: int
+) -> str:
+    """The titles with commas between them. The longest ones are cut until all have room.
 
+    The last one is not cut.
+    """
+    *first, last = map(clean, titles)
+    fits = _fitting(pen, font(size), room)
+    text = last
+    for most in range(max(map(len, first), default=0), 0, -1):
+        short = [one if len(one) <= most else f"{one[:most].rstrip()}…" for one in first]
+        text = ", ".join(one for one in (*short, last) if one)
+        if " ".join(_wrap(clean(text), fits, lines)) == text:
+            break
+    return text
+
+
+def _fitting(
+    pen: ImageDraw.ImageDraw, chosen: ImageFont.FreeTypeFont | ImageFont.ImageFont, room: int
+) -> Callable[[str], bool]:
+    """Whether a text has room on one line."""
+    return lambda text: pen.textlength(text, font=chosen) <= room
+
+
+def _wrap(text: str, fits: Callable[[str], bool], lines: int) -> list[str]:
     found: list[str] = []
     words = text.split(" ")
     while words and len(found) < lines:
@@ -79,7 +96,7 @@ def _wrap(
     return [line if fits(line) else _cut(line, fits) for line in found]
 
 
-def _cut(line: str, fits: object) -> str:
-    while len(line) > 1 and not fits(f"{line}…"):  # type: ignore[operator]
+def _cut(line: str, fits: Callable[[str], bool]) -> str:
+    while len(line) > 1 and not fits(f"{line}…"):
         line = line[:-1]
     return f"{line.rstrip('…')}…"

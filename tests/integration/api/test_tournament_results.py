@@ -214,7 +214,7 @@ def test_card_and_embedded_player_name_only_what_a_stranger_may_know(
     last = MatchId(shown_games(world, cup, Embargo.PUBLIC, revealed)[-1])
     with world.connect() as conn:
         card = drawing.match_card(conn, shown_publicly.public_match(conn, last))
-    assert card.above == f"The public league, {named}"
+    assert ", ".join(filter(None, (*card.within, card.above))) == f"The public league, {named}"
     answer = world.http.get("/oembed", params={"url": f"{world.http.base_url}/matches/{last}"})
     assert answer.json()["title"] == f"{card.title} (Hungry Geese) · {named}"
     player = world.http.get(f"/embed/matches/{last}").text
