@@ -129,7 +129,7 @@ class TableRowOut(BaseModel):
     wins: int
     tie_breaks: dict[str, str] = Field(
         description="values by name; points per heat and score per pairing, if given, order"
-        " the table instead of the score"
+        " the table instead of the score. Means have at most six decimal places."
     )
     explanation: str
 

@@ -42,7 +42,7 @@ def show_tables(rows: list[Json]) -> None:
             [
                 (
                     *(row["rank"], row["agent_name"], row["score"], row["played"]),
-                    *(float(row["tie_breaks"][name]) for name in means),
+                    *(row["tie_breaks"][name] for name in means),
                     row["explanation"],
                 )
                 for row in lines

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 
-def decimal_text(value: Fraction, places: int = 2) -> str:
+def decimal_text(value: Fraction, places: int = 6) -> str:
     """Returns the number with at most this many decimal places."""
     return f"{float(value):.{places}f}".rstrip("0").rstrip(".")
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from fractions import Fraction
 from functools import cached_property
 from typing import Final, NewType
 
 from ladder.errors import Invalid
+from ladder.tournaments.formats.decimals import decimal_text
 from ladder.tournaments.formats.plan import Plan
 
 Entrant = NewType("Entrant", int)
@@ -271,15 +273,16 @@ class Standing:
     """Finished pairings with an opponent."""
     wins: int
     tie_breaks: tuple[tuple[str, str], ...]
-    """Names and values as shown."""
+    """Names and values; means have at most six decimal places."""
     explanation: str
     """Why it stands before the next one."""
 
     @property
     def mean(self) -> str:
-        """The mean that orders the table, as text; empty if sums order it."""
+        """The mean that orders the table, with at most two decimal places; empty if sums do."""
         shown = dict(self.tie_breaks)
-        return shown.get(POINTS_A_HEAT) or shown.get(SCORE_A_PAIRING, "")
+        mean = shown.get(POINTS_A_HEAT) or shown.get(SCORE_A_PAIRING)
+        return decimal_text(Fraction(mean), 2) if mean else ""
 
     @property
     def mean_unit(self) -> str:

@@ -102,7 +102,7 @@ def test_tie_breaks_of_a_gauntlet_count_per_pairing() -> None:
         (
             1,
             1.5,
-            means("0.5", "0.33", "1"),
+            means("0.5", "0.333333", "1"),
             "same score per pairing; better wins per pairing 0.33; the next has 0",
         ),
         (2, 0.5, means("0.5", "0", "1"), "score per pairing 0.5; the next has 0"),
@@ -117,6 +117,13 @@ def test_withdrawn_challenger_of_a_gauntlet_ranks_by_all_its_pairings() -> None:
     table = standings(played.event, kept, play(played.event, kept), 1)
     (line,) = [line for line in table if line.entrant == 3]
     assert (line.score, line.played, line.mean) == (1.0, 2, "0.5")
+
+
+def test_unequal_means_differ_in_the_csv_table() -> None:
+    played = play_out(Gauntlet(by_mean=True), 4, result=lost_by_the_head_to(2, 3))
+    line = standings(played.event, played.progress, played.course, 1)[-2]
+    assert (line.entrant, line.mean) == (1, "0.33")
+    assert export_csv([line], {}).splitlines()[1] == "3,1,,,1,3,1,0.333333,0.333333,0.666667"
 
 
 def test_who_left_stands_last_in_a_gauntlet_that_ranks_by_means() -> None:
