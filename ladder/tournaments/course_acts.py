@@ -53,8 +53,9 @@ def cancel(conn: Connection, found: Tournament, by: UserId | None, reason: str) 
     _void_open_games(conn, found.id, VoidCause.CALLED_OFF, "the tournament was cancelled")
     tournaments.set_state(conn, found.id, TournamentState.CANCELLED)
     conn.execute(
-        "update tournaments set end_reason = %s, problem = null where id = %s",
-        (reason[:500], found.id),
+        "update tournaments set end_reason = %s, problem = null,"
+        " ranks_by_mean = ranks_by_mean or %s where id = %s",
+        (reason[:500], found.state.is_before_lock, found.id),
     )
     tournaments.record_act(conn, found.id, "cancel", by=by, details={"reason": reason[:500]})
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ladder.database.db import Connection
+from ladder.tournaments import course_acts
 from ladder.tournaments.exports import export
 from ladder.tournaments.formats import describe_plan
 from ladder.tournaments.records import TournamentGame, TournamentState
@@ -84,3 +85,22 @@ def test_rule_is_shown_before_the_lock_and_is_not_in_the_stored_plan(duels: Cont
     assert row is not None
     assert "by_mean" not in row[0]["stages"][0]
     assert row[1] is True
+
+
+def test_gauntlet_that_is_cancelled_before_its_lock_keeps_the_rule_that_it_showed(
+    duels: Contest,
+) -> None:
+    cup = raise_cup(duels, GAUNTLET)
+    shown = describe_plan(cup.row.plan)
+    course_acts.cancel_tournament(duels.conn, cup.id, None, "rain")
+    assert cup.row.state is TournamentState.CANCELLED
+    assert describe_plan(cup.row.plan) == shown
+
+
+def test_gauntlet_of_an_older_version_that_is_cancelled_later_ranks_by_sums(
+    duels: Contest,
+) -> None:
+    cup = start(duels, GAUNTLET, by_older_version=True)
+    shown = describe_plan(cup.row.plan)
+    course_acts.cancel_tournament(duels.conn, cup.id, None, "rain")
+    assert describe_plan(cup.row.plan) == shown
