@@ -5,12 +5,11 @@ from __future__ import annotations
 from itertools import groupby
 from typing import Final
 
+from ladder.tournaments.mean_names import MEANS
 from services.api_client import Json
 from services.cli.display import print_json, stdout, table, timestamp_text
 
 BEFORE_LOCK: Final = ("draft", "registration", "check_in")
-MEANS: Final = ("points per heat", "score per pairing")
-"""Tie-breaks that order the table in place of the score."""
 
 
 def show(found: Json, as_json: bool) -> None:

@@ -7,20 +7,17 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
-from typing import Final, NewType
+from typing import NewType
 
 from ladder.errors import Invalid
 from ladder.tournaments.formats.decimals import decimal_text
 from ladder.tournaments.formats.plan import Plan
+from ladder.tournaments.mean_names import MEANS, SCORE_A_PAIRING
 
 Entrant = NewType("Entrant", int)
 """Place in the seed order at the lock, from 1."""
 Position = tuple[int, int]
 """A stage and a round, both from 1."""
-POINTS_A_HEAT: Final = "points per heat"
-"""Name of a column of tables of heats, if the entrants have different numbers of heats."""
-SCORE_A_PAIRING: Final = "score per pairing"
-"""Name of a column of tables of gauntlets that rank by means."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -281,7 +278,7 @@ class Standing:
     def mean(self) -> str:
         """The mean that orders the table, with at most two decimal places; empty if sums do."""
         shown = dict(self.tie_breaks)
-        mean = shown.get(POINTS_A_HEAT) or shown.get(SCORE_A_PAIRING)
+        mean = next((shown[name] for name in MEANS if name in shown), None)
         return decimal_text(Fraction(mean), 2) if mean else ""
 
     @property

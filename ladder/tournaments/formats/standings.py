@@ -19,10 +19,11 @@ from ladder.tournaments.formats.plan import (
     SwissHeats,
     TieBreak,
 )
-from ladder.tournaments.formats.records import POINTS_A_HEAT, By, Pairing, Standing, State
+from ladder.tournaments.formats.records import By, Pairing, Standing, State
 from ladder.tournaments.formats.round_robin import divide_into_groups
 from ladder.tournaments.formats.stage_run import StageRun
 from ladder.tournaments.formats.tie_breaks import order_by_tie_breaks, read_record
+from ladder.tournaments.mean_names import POINTS_A_HEAT
 
 Tables = RoundRobin | Groups | Swiss | Gauntlet
 

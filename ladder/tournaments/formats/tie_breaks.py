@@ -11,8 +11,9 @@ from typing import Final
 
 from ladder.tournaments.formats.decimals import decimal_text, texts_apart
 from ladder.tournaments.formats.plan import Gauntlet, TieBreak
-from ladder.tournaments.formats.records import SCORE_A_PAIRING, By, Pairing
+from ladder.tournaments.formats.records import By, Pairing
 from ladder.tournaments.formats.stage_run import StageRun
+from ladder.tournaments.mean_names import SCORE_A_PAIRING
 
 Value = float | Fraction
 """A sum is a float, and a mean an exact fraction."""
