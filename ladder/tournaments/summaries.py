@@ -12,7 +12,7 @@ from ladder.database.db import Connection
 from ladder.enums import Embargo
 from ladder.ids import AgentId, LeagueId, TournamentId
 from ladder.leagues import leagues
-from ladder.leagues.records import league_resource
+from ladder.leagues.records import League, league_resource
 from ladder.people.permissions import may_manage
 from ladder.people.records import Viewer
 from ladder.tournaments import tournaments
@@ -39,6 +39,7 @@ class TournamentSummary:
     """A tournament in a list, as one viewer sees it."""
 
     tournament: Tournament
+    league: League
     state: TournamentState
     """As shown: a finished tournament runs on while its end is hidden."""
     entered: int
@@ -83,6 +84,7 @@ def summary_of(view: TournamentView) -> TournamentSummary:
     champion = view.champion
     return TournamentSummary(
         view.tournament,
+        view.league,
         view.state,
         count_entrants(view),
         view.position,
@@ -103,20 +105,21 @@ def summarize(
     """
     rows = _read_rows(conn, [one.id for one in found])
     known = leagues.get_leagues(conn, {one.league_id for one in found})
-    hosts = {key: may_manage(viewer, league_resource(league)) for key, league in known.items()}
     made = []
     for one in found:
-        row, is_host = rows[one.id], hosts[one.league_id]
+        row, league = rows[one.id], known[one.league_id]
+        is_host = may_manage(viewer, league_resource(league))
         if row.hides and not is_host and row.has_course:
             made.append(summary_of(view_tournament(conn, viewer, one)))
         else:
-            made.append(_from_row(one, row, is_host))
+            made.append(_from_row(one, league, row, is_host))
     return made
 
 
-def _from_row(found: Tournament, row: _Row, is_host: bool) -> TournamentSummary:
+def _from_row(found: Tournament, league: League, row: _Row, is_host: bool) -> TournamentSummary:
     return TournamentSummary(
         found,
+        league,
         found.state,
         row.entered,
         found.position,

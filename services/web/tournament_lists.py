@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from ladder.field_types import KEY
 from ladder.ids import TournamentId
-from ladder.leagues import leagues, records
+from ladder.leagues import records
 from ladder.people.permissions import may_manage
 from ladder.tournaments import summaries, tournaments
 from ladder.tournaments.summaries import summarize
@@ -65,7 +65,6 @@ def show_all_tournaments(
             ("Coming", [one for one in found if one not in running and one not in over]),
             ("Over", over),
         ],
-        leagues=leagues.get_leagues(conn, {one.league_id for one in rows}),
         page=page,
         has_more=len(rows) > SHOWN,
     )
