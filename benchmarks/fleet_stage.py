@@ -31,7 +31,7 @@ from ladder.people import users
 from services import embedded_servers
 from services.embedded_servers.folders import service_uid
 from tests import servers
-from tests.integration.ladder.contest import Contest, digest, hello, raise_contest
+from tests.integration.ladder.contest import Contest, digest, hello, make_contest
 
 DEPLOY: Final = Path(__file__).resolve().parents[1] / "deploy"
 POOLER: Final = "peck_pooler"
@@ -75,7 +75,7 @@ def staged() -> Iterator[Stage]:
             "pgbouncer": pooler.pid,
             "redis": redis.child.process.pid,
         }
-        yield Stage(database_url, redis.url, raise_contest(conn), folder / "pooler", pids)
+        yield Stage(database_url, redis.url, make_contest(conn), folder / "pooler", pids)
 
 
 @contextmanager
@@ -170,7 +170,7 @@ def register(contest: Contest, count: int, owners: Sequence[MachineId]) -> None:
 def make_matches(stage: Stage, count: int) -> list[str]:
     """So many queued rated matches, in their order, in turn of SEASONS seasons of ENTRIES each."""
     conn = stage.contest.conn
-    contests = [stage.contest, *(raise_contest(conn) for _ in range(SEASONS - 1))]
+    contests = [stage.contest, *(make_contest(conn) for _ in range(SEASONS - 1))]
     lineups = [[contest.active() for _ in range(ENTRIES)] for contest in contests]
     models = [
         contest.rated(*(lineup[(first + 5 * seat) % ENTRIES] for seat in range(4)))

@@ -41,7 +41,7 @@ from tests import servers, tls_front
 from tests.certificates import Authority, serving
 from tests.integration import real_node
 from tests.integration.api.serving import serve
-from tests.integration.ladder.contest import Contest, digest, raise_contest
+from tests.integration.ladder.contest import Contest, digest, make_contest
 from tests.servers import with_login
 
 AGENT: Final = Path(__file__).resolve().parents[1] / "agents/hungry_geese/greedy/main.py"
@@ -128,7 +128,7 @@ def set_up(
     (folder / "blobs").mkdir()
     conn = stack.enter_context(db.connect(database_url, autocommit=True))
     db.set_worker_login(conn, servers.WORKER_PASSWORD)
-    contest = make_contest(conn, steps)
+    contest = make_geese_contest(conn, steps)
     common = {"PECK_NODE_SOCKET": str(node.socket)}
     worker_url = with_login(database_url, db.WORKER_ROLE, servers.WORKER_PASSWORD)
     home = {
@@ -152,9 +152,9 @@ def set_up(
     return players, contest, lineup
 
 
-def make_contest(conn: db.Connection, steps: int) -> Contest:
+def make_geese_contest(conn: db.Connection, steps: int) -> Contest:
     """A season of Hungry Geese."""
-    made = raise_contest(conn)
+    made = make_contest(conn)
     season = seasons.create_season(
         conn,
         made.league.id,

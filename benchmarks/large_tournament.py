@@ -28,7 +28,7 @@ from ladder.tournaments.records import TournamentState
 from tests import servers
 from tests.integration.api.conftest import application
 from tests.integration.api.serving import serve
-from tests.integration.ladder.contest import raise_contest
+from tests.integration.ladder.contest import make_contest
 from tests.integration.ladder.cup import Cup, raise_cup
 
 SLOTS = 800
@@ -132,7 +132,7 @@ def main() -> None:
         clock = partial(processor_seconds, int(row[0].split()[0]))
         swiss = {"format": "swiss", "rounds": chosen.rounds, "series": {"pairs": 1}}
         cup = raise_cup(
-            raise_contest(conn, seats=2),
+            make_contest(conn, seats=2),
             {"stages": [swiss]},
             most_entrants=chosen.entrants,
         )

@@ -26,7 +26,7 @@ from ladder.matches import lease, workers
 from ladder.matches.records import EpisodeResult, MatchOrder
 from ladder.people import users
 from ladder.people.records import Viewer
-from tests.integration.ladder.contest import Contest, digest, hello, raise_contest
+from tests.integration.ladder.contest import Contest, digest, hello, make_contest
 from workers.result_checks import check_waiting_reports
 from workers.sample_comparison import compare_waiting
 
@@ -157,7 +157,7 @@ class Course:
 def raise_course(conn: Connection, blobs: Blobs, number: int, draw: Random) -> Course:
     """A season whose agents may run anywhere, and this many machines of volunteers."""
     game = simulated_machine.GAME
-    contest = raise_contest(conn, seats=4, max_in_flight=10_000)
+    contest = make_contest(conn, seats=4, max_in_flight=10_000)
     conn.execute(
         "update seasons set configuration = %s, clock = %s",
         (Jsonb(game.configure({})), Jsonb(dict(game.clock))),

@@ -36,7 +36,7 @@ from ladder.ratings import live_ratings
 from ladder.ratings.fitting import OfficialFitter
 from ladder.standings import leaderboard
 from tests import servers
-from tests.integration.ladder.contest import raise_contest
+from tests.integration.ladder.contest import make_contest
 
 BATCH: Final = 10
 """Rated matches that are played before the rater works."""
@@ -209,7 +209,7 @@ def purge(course: Course, story: Story) -> tuple[int, Difference, Difference]:
     (act,) = rejudgements.end_finished_rejudgements(conn)
     after = board(course, season.id)
 
-    fresh = raise_contest(conn, seats=4, max_in_flight=10_000)
+    fresh = make_contest(conn, seats=4, max_in_flight=10_000)
     honest = Course(conn, fresh, course.blobs, course.draw, course.skills, [])
     conn.execute(
         "update seasons set configuration = a.configuration, clock = a.clock from seasons a"

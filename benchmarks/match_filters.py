@@ -34,7 +34,7 @@ from ladder.matches.match_search import MatchFilter, Outcome, SeatVerdict
 from ladder.people.records import STRANGER
 from services import embedded_servers
 from tests import servers
-from tests.integration.ladder.contest import raise_contest
+from tests.integration.ladder.contest import make_contest
 
 SEASONS = 10
 SPAN = timedelta(days=100)
@@ -90,7 +90,7 @@ def make_contents(conn: Connection, agents: int) -> Contents:
     )
     size = agents // SEASONS
     for season in range(SEASONS):
-        contest = raise_contest(conn, seats=2)
+        contest = make_contest(conn, seats=2)
         made.seasons.append(contest.season.id)
         for number in range(size):
             one = contest.submission()

@@ -34,7 +34,7 @@ from ladder.matches import matches
 from ladder.matches import workers as matches_workers
 from ladder.scheduling.season_cache import SeasonCache
 from tests import servers
-from tests.integration.ladder.contest import raise_contest
+from tests.integration.ladder.contest import make_contest
 
 SEATS = 4
 LINEUPS = (50, 200)
@@ -169,7 +169,7 @@ def read_whole_log(conn: Connection, season_id: SeasonId, cache: SeasonCache) ->
 
 def prepare(conn: Connection, agents: int, played: int) -> tuple[SeasonId, SeasonCache]:
     """A season that the scheduler has read."""
-    season_id = raise_contest(conn, seats=SEATS).season.id
+    season_id = make_contest(conn, seats=SEATS).season.id
     fill(conn, season_id, agents, played)
     write_standing(conn, season_id, 1)
     cache = SeasonCache()

@@ -31,7 +31,7 @@ from ladder.scheduling.pairing_round import make_rated_matches
 from ladder.scheduling.season_cache import SeasonCache
 from ladder.scrims import scrims
 from tests import servers
-from tests.integration.ladder.contest import Contest, digest, hello, raise_contest
+from tests.integration.ladder.contest import Contest, digest, hello, make_contest
 
 SLOTS = 8
 MATCH_SECONDS = 10.0
@@ -102,7 +102,7 @@ def times_to_first_match(queued: int, newcomers: int) -> tuple[list[float], int]
         name = servers.template(url)
         with servers.cloned(url, name) as address, connect(address, autocommit=True) as conn:
             conn.execute("set synchronous_commit = off")
-            contest = raise_contest(conn, seats=4, scrim_games_daily=10_000)
+            contest = make_contest(conn, seats=4, scrim_games_daily=10_000)
             for _ in range(FIELD):
                 contest.active()
             conn.execute("update entries set games = 1")  # the field has played before

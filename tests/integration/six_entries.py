@@ -9,7 +9,7 @@ import pytest
 from ladder.database import db
 from ladder.database.db import Connection
 from ladder.matches import workers
-from tests.integration.ladder.contest import Contest, raise_contest
+from tests.integration.ladder.contest import Contest, make_contest
 from tests.integration.ladder.contest_copies import KeptContest, copied, kept
 
 
@@ -24,7 +24,7 @@ def six(postgres_url: str, migrated_template: str) -> Iterator[KeptContest]:
     """A season with six active entries."""
 
     def make(conn: Connection) -> Contest:
-        made = raise_contest(conn)
+        made = make_contest(conn)
         for _ in range(6):
             made.active()
         return made

@@ -19,7 +19,7 @@ from ladder.matches import workers
 from services import embedded_servers
 from services.scheduler import leader
 from services.scheduler.leader import Job
-from tests.integration.ladder.contest import hello, raise_contest
+from tests.integration.ladder.contest import hello, make_contest
 from tests.waiting import wait_until
 
 
@@ -118,7 +118,7 @@ def test_a_notification_wakes_the_idle_leader(
         return {}
 
     with db.connect(database_url, autocommit=True) as conn:
-        contest = raise_contest(conn)
+        contest = make_contest(conn)
         lineup = [contest.active() for _ in range(4)]
         played = contest.rated(*lineup)
         with leading(database_url, count):

@@ -7,7 +7,7 @@ import pytest
 
 from ladder.database import db
 from ladder.database.db import Connection
-from tests.integration.ladder.contest import raise_contest
+from tests.integration.ladder.contest import make_contest
 from tests.lent_databases import Lender
 
 
@@ -22,7 +22,7 @@ def contents(conn: Connection) -> dict[str, list[tuple[object, ...]]]:
 def test_the_rows_of_the_template_are_put_back(lender: Lender, migrated_template: str) -> None:
     with lender.lent(migrated_template) as url, db.connect(url, autocommit=True) as conn:
         before = contents(conn)
-        contest = raise_contest(conn)
+        contest = make_contest(conn)
         for _ in range(contest.season.seats):
             contest.active()
         conn.execute("delete from migrations")

@@ -22,7 +22,7 @@ from ladder.matches import history, matches, workers
 from ladder.matches.records import LineupSeat
 from sandbox.match import local_match
 from sandbox.match.clock import Clock
-from tests.integration.ladder.contest import Contest, digest, hello, raise_contest
+from tests.integration.ladder.contest import Contest, digest, hello, make_contest
 from tests.integration.real_node import RealNode
 from tests.integration.worker_stage import station_at
 from workers import match_attempt
@@ -42,7 +42,7 @@ def conn(database_url: str) -> Iterator[Connection]:
 
 def duel(conn: Connection) -> Contest:
     """A season of small boards."""
-    made = raise_contest(conn, seats=2)
+    made = make_contest(conn, seats=2)
     conn.execute("update leagues set game = 'golad' where id = %s", (made.league.id,))
     season = seasons.create_season(
         conn,

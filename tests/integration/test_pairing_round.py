@@ -16,7 +16,7 @@ from ladder.matches import history, matches, wake_up_messages, workers
 from ladder.matches.pairing import Proposal
 from ladder.scheduling import pairing_round
 from ladder.scheduling.season_cache import SeasonCache
-from tests.integration.ladder.contest import Contest, hello, raise_contest
+from tests.integration.ladder.contest import Contest, hello, make_contest
 from tests.integration.six_entries import conn as conn
 from tests.integration.six_entries import contest as contest
 from tests.integration.six_entries import one, silence_workers
@@ -50,7 +50,7 @@ def test_the_first_match_of_an_entry_is_made_above_the_share(contest: Contest) -
 
 
 def test_first_matches_keep_to_the_limit_of_a_season(conn: Connection) -> None:
-    small = raise_contest(conn, max_in_flight=2)
+    small = make_contest(conn, max_in_flight=2)
     for _ in range(8):
         small.active()
     silence_workers(conn)
@@ -62,7 +62,7 @@ def test_first_matches_keep_to_the_limit_of_a_season(conn: Connection) -> None:
 
 def test_single_seat_seasons_advance_round_by_round(contest: Contest) -> None:
     conn = contest.conn
-    alone = raise_contest(conn, seats=1)
+    alone = make_contest(conn, seats=1)
     alone.active(), alone.active()
     silence_workers(conn)
     workers.register_worker(conn, hello("w1", slots=2))
@@ -75,7 +75,7 @@ def test_single_seat_seasons_advance_round_by_round(contest: Contest) -> None:
 
 
 def test_a_void_round_is_repeated_at_most_twice(conn: Connection) -> None:
-    alone = raise_contest(conn, seats=1, max_in_flight=1)
+    alone = make_contest(conn, seats=1, max_in_flight=1)
     entry = alone.active()
     silence_workers(conn)
     workers.register_worker(conn, hello("w1", slots=1))
@@ -100,7 +100,7 @@ def test_a_void_round_is_repeated_at_most_twice(conn: Connection) -> None:
 
 
 def test_rounds_continue_despite_unplayable_entries(conn: Connection) -> None:
-    alone = raise_contest(conn, seats=1)
+    alone = make_contest(conn, seats=1)
     able, *unable = (alone.active() for _ in range(1 + pairing_round.MATCHES_PER_SLOT))
     conn.execute("update entries set profile = 'torch-gpu' where id = any (%s)", (unable,))
     silence_workers(conn)
@@ -159,7 +159,7 @@ def test_unplayable_seasons_take_no_slots_from_other_seasons(contest: Contest) -
     silence_workers(conn)
     workers.register_worker(conn, hello("w1", slots=2))
     for _ in range(9):
-        raise_contest(conn)
+        make_contest(conn)
     assert len(seasons.playing_seasons(conn)) == 10
     assert pairing_round.make_rated_matches(conn, Random(1)) == {
         "paired": 2 * pairing_round.MATCHES_PER_SLOT
@@ -169,7 +169,7 @@ def test_unplayable_seasons_take_no_slots_from_other_seasons(contest: Contest) -
 
 def test_extra_seasons_give_a_league_maker_no_more_matches(contest: Contest) -> None:
     conn = contest.conn
-    greedy = raise_contest(conn)
+    greedy = make_contest(conn)
     for _ in range(6):
         season = seasons.create_season(
             conn,
@@ -194,7 +194,7 @@ def test_a_season_of_long_matches_has_fewer_in_flight(
     contest: Contest,
 ) -> None:
     conn = contest.conn
-    quick = raise_contest(conn)
+    quick = make_contest(conn)
     for _ in range(4):
         quick.active()
     for made, seconds in ((contest, 8000), (quick, 1000)):
@@ -214,7 +214,7 @@ def test_a_season_of_long_matches_has_fewer_in_flight(
 
 def test_newer_matches_do_not_overtake_a_waiting_match_forever(contest: Contest) -> None:
     conn, fields, rng = contest.conn, SeasonCache(), Random(1)
-    other = raise_contest(conn)
+    other = make_contest(conn)
     for _ in range(4):
         other.active()
     silence_workers(conn)
@@ -340,7 +340,7 @@ def test_a_paused_league_gets_no_matches(contest: Contest) -> None:
 
 
 def test_a_season_never_exceeds_its_limit_of_matches_in_flight(conn: Connection) -> None:
-    contest = raise_contest(conn, max_in_flight=1)
+    contest = make_contest(conn, max_in_flight=1)
     for _ in range(4):
         contest.active()
     assert pairing_round.make_rated_matches(conn, Random(1)) == {"paired": 1}

@@ -26,7 +26,7 @@ from ladder.settings import Settings
 from sandbox.errors import HostFault
 from sandbox.listener import Listener, open_listening_socket
 from sandbox.remote.manifest import write_manifest
-from tests.integration.ladder.contest import Contest, digest, hello, raise_contest
+from tests.integration.ladder.contest import Contest, digest, hello, make_contest
 from tests.integration.sandbox import remotes
 from tests.integration.sandbox.remotes import Daemon, Servers, ok
 from workers import main, match_attempt, tasks
@@ -80,7 +80,7 @@ def conn(database_url: str) -> Iterator[Connection]:
 
 @pytest.fixture
 def contest(conn: Connection) -> Contest:
-    made = raise_contest(conn)
+    made = make_contest(conn)
     league = leagues.create_league(
         conn,
         slug="snakes",

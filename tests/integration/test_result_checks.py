@@ -21,7 +21,7 @@ from ladder.machines import lease_blobs, machines, reports
 from ladder.matches import history, lease
 from ladder.matches.records import AttemptFault, EpisodeResult, FinishResult, MatchOrder
 from services.scheduler.wake_messages import WakeMessages
-from tests.integration.ladder.contest import Contest, digest, raise_contest
+from tests.integration.ladder.contest import Contest, digest, make_contest
 from tests.integration.ladder.test_hostile_machines import own as own
 from tests.integration.ladder.test_machine_trust import agreed
 from tests.integration.ladder.test_machines import admin as admin
@@ -41,7 +41,7 @@ def conn(database_url: str) -> Iterator[Connection]:
 @pytest.fixture
 def contest(conn: Connection) -> Contest:
     game = simulated_machine.GAME
-    made = raise_contest(conn)
+    made = make_contest(conn)
     conn.execute(
         "update seasons set configuration = %s, clock = %s",
         (Jsonb(game.configure({})), Jsonb(dict(game.clock))),

@@ -14,7 +14,7 @@ from ladder.matches import lease
 from ladder.matches.records import AttemptFault
 from ladder.reports import season_health
 from services.scheduler.alarm_log import AlarmLog
-from tests.integration.ladder.contest import Contest, raise_contest
+from tests.integration.ladder.contest import Contest, make_contest
 from tests.integration.six_entries import contest as contest
 from tests.integration.six_entries import silence_workers
 from tests.integration.six_entries import six as six
@@ -139,7 +139,7 @@ def test_more_silent_seasons_need_no_more_queries(
     monkeypatch.setattr(psycopg.Cursor, "execute", counted)
     counts = []
     for more in (0, 3):
-        others = [raise_contest(conn) for _ in range(more)]
+        others = [make_contest(conn) for _ in range(more)]
         for other in others:
             other.active()
         hardly_served(contest)

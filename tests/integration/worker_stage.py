@@ -15,7 +15,7 @@ from ladder.entries import agents, entries
 from ladder.ids import EntryId, MatchId
 from ladder.leagues import seasons
 from ladder.settings import Settings
-from tests.integration.ladder.contest import Contest, digest, raise_contest
+from tests.integration.ladder.contest import Contest, digest, make_contest
 from workers.match_attempt import WorkerContext
 
 EAST = b"def agent(observation, configuration):\n    return 'EAST'\n"
@@ -30,7 +30,7 @@ def conn(database_url: str) -> Iterator[Connection]:
 
 @pytest.fixture
 def contest(conn: Connection) -> Contest:
-    made = raise_contest(conn)
+    made = make_contest(conn)
     configuration = GAMES["hungry_geese"].configure({"episodeSteps": 30})
     season = seasons.create_season(
         conn,

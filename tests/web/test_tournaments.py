@@ -15,7 +15,7 @@ from ladder.database.db import connect
 from ladder.people import tokens
 from ladder.tournaments import shows
 from ladder.tournaments.request_models import NewShow
-from tests.integration.ladder.contest import raise_contest
+from tests.integration.ladder.contest import make_contest
 from tests.integration.ladder.cup import Cup, raise_cup
 from tests.web.conftest import Site, Tab, press
 from tests.web.test_accessibility import CONTRAST, NAMES
@@ -35,7 +35,7 @@ HIDDEN_AFTER_MS = 5000
 def half_played(site: Site) -> Iterator[tuple[Cup, str]]:
     """A private double elimination of seven after two rounds, and a token of its host."""
     with connect(site.database_url, autocommit=True) as conn:
-        contest = raise_contest(conn, seats=2, visibility="private")
+        contest = make_contest(conn, seats=2, visibility="private")
         plan = {"stages": [{"format": "double_elimination", "reset": False}]}
         cup = raise_cup(contest, plan, embargo="participants")
         cup.enter(7)
@@ -109,7 +109,7 @@ def test_a_table_of_different_numbers_of_pairings_shows_means(
     mean: str,
 ) -> None:
     with connect(site.database_url, autocommit=True) as conn:
-        contest = raise_contest(conn, seats=seats)
+        contest = make_contest(conn, seats=seats)
         cup = raise_cup(contest, {"stages": [stage]})
         cup.enter(5)
         cup.start()
@@ -167,7 +167,7 @@ def test_a_wide_bracket_says_that_it_scrolls_and_shortens_long_names(
 @pytest.mark.browser
 def test_a_show_hides_its_buttons_and_fills_the_screen(site: Site, tab: Callable[..., Tab]) -> None:
     with connect(site.database_url, autocommit=True) as conn:
-        contest = raise_contest(conn, seats=2)
+        contest = make_contest(conn, seats=2)
         cup = raise_cup(contest, {"stages": [{"format": "swiss", "rounds": 2}]})
         cup.enter(4)
         cup.start()

@@ -25,7 +25,7 @@ from services.api_client import Client
 from services.app import create_app
 from tests import s3_server
 from tests.integration.api.serving import serve
-from tests.integration.ladder.contest import Contest, hello, raise_contest
+from tests.integration.ladder.contest import Contest, hello, make_contest
 from tests.lent_databases import Lender
 from tests.servers import without_login
 from workers import redis_users
@@ -115,7 +115,7 @@ class Machine:
 
 @pytest.fixture
 def contest(site: Site) -> Contest:
-    made = raise_contest(site.conn)
+    made = make_contest(site.conn)
     for number in range(100):  # the bytes of the bundles that the contest makes
         site.blobs.put_bytes(f"bundle {number}".encode())
     return made

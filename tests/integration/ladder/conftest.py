@@ -8,7 +8,7 @@ import pytest
 
 from ladder.database import db
 from ladder.database.db import Connection
-from tests.integration.ladder.contest import Contest, raise_contest
+from tests.integration.ladder.contest import Contest, make_contest
 from tests.integration.ladder.settled import settled, settled_template, settled_url
 from tests.lent_databases import Lender
 
@@ -40,4 +40,4 @@ def conn(database_url: str) -> Iterator[Connection]:
 @pytest.fixture
 def contest(conn: Connection) -> Contest:
     """An open season of a four-seat game, without entries."""
-    return raise_contest(conn)
+    return make_contest(conn)

@@ -185,7 +185,7 @@ class Contest:
         return self.finish(match_id, order.attempt, placements, verdicts)
 
 
-def raise_contest(conn: Connection, *, seats: int = 4, **terms: Any) -> Contest:
+def make_contest(conn: Connection, *, seats: int = 4, **terms: Any) -> Contest:
     """A public league of a four-seat game with an open season and a very high daily limit."""
     host = users.create_user(conn, f"host-{secrets.token_hex(4)}")
     league = leagues.create_league(

@@ -9,7 +9,7 @@ from ladder.leagues import seasons
 from ladder.leagues.records import Season
 from ladder.matches import workers
 from ladder.matches.records import LineupSeat
-from tests.integration.ladder.contest import hello, raise_contest
+from tests.integration.ladder.contest import hello, make_contest
 from tests.integration.ladder.lease_model import MAX_ATTEMPTS, WORKERS
 
 LONG = 36_000.0  # leases and deadlines expire only when a rule moves them
@@ -21,7 +21,7 @@ class Stage:
     def __init__(self, quick: Connection, slow: Connection) -> None:
         self.quick = quick
         self.slow = slow
-        self.contest = raise_contest(quick, seats=2)
+        self.contest = make_contest(quick, seats=2)
         self.submissions = [self.contest.submission() for _ in range(3)]
         for worker in WORKERS:
             profiles = ("other",) if worker == "w3" else ("remote",)

@@ -15,7 +15,7 @@ from ladder.enums import VoidCause
 from ladder.ids import AgentId, EntryId, MatchId
 from ladder.matches import lease, matches, workers
 from ladder.matches.records import FinishResult
-from tests.integration.ladder.contest import Contest, digest, hello, raise_contest
+from tests.integration.ladder.contest import Contest, digest, hello, make_contest
 from tests.servers import cloned
 
 AWAY = "GET / at its address: no connection"
@@ -33,7 +33,7 @@ def contest(conn: Connection) -> Contest:
     # Claims choose among all matches, so what other tests left must not wait or play.
     old = conn.execute("select id from matches where state in ('queued', 'running')").fetchall()
     matches.void_matches(conn, [row[0] for row in old], VoidCause.NOT_NEEDED, "the test is over")
-    made = raise_contest(conn, seats=2, remote_agents=True)
+    made = make_contest(conn, seats=2, remote_agents=True)
     workers.register_worker(conn, hello("w1", profiles=("numpy", "remote")))
     return made
 

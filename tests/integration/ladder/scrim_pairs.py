@@ -14,7 +14,7 @@ from ladder.leagues import seasons
 from ladder.scrims import agent_policies, requests
 from ladder.scrims.policies import ScrimPolicy
 from ladder.scrims.request_records import NewScrimRequest, ScrimRequest
-from tests.integration.ladder.contest import Contest, raise_contest
+from tests.integration.ladder.contest import Contest, make_contest
 
 
 @dataclass
@@ -49,7 +49,7 @@ def pair(conn: Connection) -> Pair:
 
 
 def make_pair(conn: Connection, **terms: Any) -> Pair:
-    contest = raise_contest(conn, seats=2, **terms)
+    contest = make_contest(conn, seats=2, **terms)
     asker, asked = contest.team(), contest.team()
     mine, theirs = contest.agent(asker[1]), contest.agent(asked[1])
     contest.active(mine)

@@ -12,7 +12,7 @@ from ladder.database.db import Connection
 from ladder.ids import EntryId
 from ladder.leagues.medals import MedalRuleKind, MedalRules
 from ladder.ratings.medal_sealing_rule import STANDINGS_THAT_MUST_AGREE
-from tests.integration.ladder.contest import Contest, raise_contest
+from tests.integration.ladder.contest import Contest, make_contest
 from tests.integration.ladder.contest_copies import KeptContest, kept
 from tests.integration.ladder.test_fitting import play, refit
 from tests.servers import cloned
@@ -31,7 +31,7 @@ def settle(contest: Contest, four: list[EntryId]) -> None:
 @pytest.fixture(scope="session")
 def settled_template(postgres_url: str, migrated_template: str) -> Iterator[KeptContest]:
     def make(conn: Connection) -> Contest:
-        contest = raise_contest(conn, medals=ONE_EACH, medal_confidence=0.8)
+        contest = make_contest(conn, medals=ONE_EACH, medal_confidence=0.8)
         settle(contest, [contest.active() for _ in range(4)])
         return contest
 

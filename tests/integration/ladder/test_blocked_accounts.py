@@ -14,7 +14,7 @@ from ladder.matches import workers
 from ladder.moderation import disqualifications
 from ladder.scrims import scrims
 from tests.integration.ladder import remote_contest
-from tests.integration.ladder.contest import Contest, hello, raise_contest
+from tests.integration.ladder.contest import Contest, hello, make_contest
 from tests.integration.ladder.test_machines import rows_read
 
 
@@ -68,7 +68,7 @@ def test_an_entry_of_a_blocked_team_is_not_tried(contest: Contest) -> None:
 
 
 def test_an_unreachable_entry_is_not_resumed_by_the_end_of_a_block(conn: Connection) -> None:
-    contest = raise_contest(conn, seats=2, remote_agents=True)
+    contest = make_contest(conn, seats=2, remote_agents=True)
     workers.register_worker(conn, hello("w1", profiles=("numpy", "remote")))
     entry = remote_contest.paused(contest)
     contest.conn.execute("update entries set reason = %s", (blocked_accounts.REASON,))

@@ -7,7 +7,7 @@ import pytest
 from ladder.database.db import Connection
 from ladder.ids import MatchId
 from ladder.matches import history, lease, wake_up_messages, workers
-from tests.integration.ladder.contest import Contest, hello, raise_contest
+from tests.integration.ladder.contest import Contest, hello, make_contest
 from tests.integration.ladder.queued_lineup import let_lapse, validation
 from tests.integration.ladder.queued_lineup import lineup as lineup
 
@@ -62,7 +62,7 @@ def test_a_worker_gets_only_matches_playable_on_its_node(
 
 
 def test_a_season_goes_only_to_nodes_of_its_speed_class(conn: Connection) -> None:
-    contest = raise_contest(conn, speed_class="a")
+    contest = make_contest(conn, speed_class="a")
     match_id = entry_match(contest)
     workers.register_worker(conn, hello("slow", speed_class="b"))
     workers.register_worker(conn, hello("fast", speed_class="a"))

@@ -10,11 +10,11 @@ import pytest
 from ladder.database import db
 from ladder.database.db import Connection
 from ladder.entries import daily_uploads, entries
-from tests.integration.ladder.contest import Contest, raise_contest
+from tests.integration.ladder.contest import Contest, make_contest
 
 
 def test_a_repeated_entry_uses_one_upload_of_the_daily_limit(conn: Connection) -> None:
-    contest = raise_contest(conn, daily_limit=2)
+    contest = make_contest(conn, daily_limit=2)
     submission = contest.submission()
     entry, limits, created = entries.enter_season(conn, contest.season.id, submission.id)
     assert created
@@ -26,7 +26,7 @@ def test_a_repeated_entry_uses_one_upload_of_the_daily_limit(conn: Connection) -
 
 
 def test_the_daily_limit_counts_per_team_and_season(conn: Connection) -> None:
-    contest = raise_contest(conn, daily_limit=2)
+    contest = make_contest(conn, daily_limit=2)
     agent = contest.agent()
     contest.pending(agent)
     contest.pending(agent)
@@ -36,14 +36,14 @@ def test_the_daily_limit_counts_per_team_and_season(conn: Connection) -> None:
     assert caught.value.limits.left == 0
     contest.pending()  # another team
     contest.pending(agent, count_limit=False)
-    other = raise_contest(conn, daily_limit=1)
+    other = make_contest(conn, daily_limit=1)
     other.pending(agent)  # the same team in another season
 
 
 def test_uploads_at_the_same_moment_never_pass_the_limit(
     database_url: str, conn: Connection
 ) -> None:
-    contest = raise_contest(conn, daily_limit=3)
+    contest = make_contest(conn, daily_limit=3)
     agent = contest.agent()
     submissions = [contest.submission(agent) for _ in range(8)]
     outcomes: list[bool] = []

@@ -23,7 +23,7 @@ from ladder.ratings import fitting, live_ratings, standing_versions
 from ladder.ratings.fitting import OfficialFitter
 from ladder.ratings.season_log import SeasonLog
 from ladder.standings import leaderboard
-from tests.integration.ladder.contest import Contest, raise_contest
+from tests.integration.ladder.contest import Contest, make_contest
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_the_fit_ignores_a_disqualified_entry(contest: Contest) -> None:
     play(contest, four, 30)
     out(contest, four[1])
     rate(contest)
-    three = raise_contest(contest.conn, seats=3)
+    three = make_contest(contest.conn, seats=3)
     same = [three.active() for _ in range(3)]
     for order in orders(30):
         rest = [n for n in order if n != 1]
@@ -254,7 +254,7 @@ def test_each_act_is_audited_with_its_author(contest: Contest, four: list[EntryI
     with pytest.raises(NotFound, match="has no entry in this season"):
         disqualifications.disqualify(
             contest.conn,
-            raise_contest(contest.conn).season.id,
+            make_contest(contest.conn).season.id,
             four[0],
             by=None,
             reason="elsewhere",
@@ -263,7 +263,7 @@ def test_each_act_is_audited_with_its_author(contest: Contest, four: list[EntryI
 
 
 def test_a_disqualification_unseals_the_medals(conn: Connection) -> None:
-    contest = raise_contest(
+    contest = make_contest(
         conn, medals=MedalRules(MedalRuleKind.COUNTS, gold=1, silver=1, bronze=1)
     )
     four, fitter, season = [contest.active() for _ in range(4)], OfficialFitter(), contest.season.id

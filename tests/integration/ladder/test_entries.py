@@ -14,18 +14,18 @@ from ladder.errors import Conflict, Invalid
 from ladder.ids import EntryId
 from ladder.leagues import seasons
 from ladder.people.records import STRANGER, Viewer
-from tests.integration.ladder.contest import Contest, raise_contest
+from tests.integration.ladder.contest import Contest, make_contest
 
 
 def test_an_entry_is_refused_for_bundle_size_or_a_locked_season(conn: Connection) -> None:
-    small = raise_contest(conn, max_bundle_bytes=999)
+    small = make_contest(conn, max_bundle_bytes=999)
     with pytest.raises(Invalid, match=r"^submission: send at most 999 B: ") as refused:
         small.pending()
     assert refused.value.field == "submission"
     seasons.set_season_state(conn, small.season.id, "locked")
     with pytest.raises(Conflict, match="locked"):
         small.pending()
-    past = raise_contest(conn, closes_at=datetime.now(UTC) - timedelta(seconds=1))
+    past = make_contest(conn, closes_at=datetime.now(UTC) - timedelta(seconds=1))
     with pytest.raises(Conflict, match="locked"):
         past.pending()
 
@@ -33,7 +33,7 @@ def test_an_entry_is_refused_for_bundle_size_or_a_locked_season(conn: Connection
 def test_only_the_newest_entries_of_an_agent_stay_active(
     conn: Connection,
 ) -> None:
-    contest = raise_contest(conn, active_limit=2)
+    contest = make_contest(conn, active_limit=2)
     agent = contest.agent()
     made = [contest.active(agent) for _ in range(3)]
     states = [entries.get_entry(conn, entry_id).state for entry_id in made]
@@ -44,7 +44,7 @@ def test_only_the_newest_entries_of_an_agent_stay_active(
 
 
 def test_only_the_newest_entries_of_a_team_stay_active(conn: Connection) -> None:
-    contest = raise_contest(conn, team_active_limit=2)
+    contest = make_contest(conn, team_active_limit=2)
     team = contest.team()[1]
     agents = [contest.agent(team) for _ in range(4)]
     made = [contest.active(agent) for agent in agents[:2]]

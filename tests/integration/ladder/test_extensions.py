@@ -17,7 +17,7 @@ from ladder.errors import Conflict, LadderError, NotFound
 from ladder.ids import AgentId, TeamId
 from ladder.leagues import deadline_extensions, sealed_medals, seasons
 from ladder.people import audit_log
-from tests.integration.ladder.contest import Contest, raise_contest
+from tests.integration.ladder.contest import Contest, make_contest
 from tests.integration.ladder.test_fitting import refit
 
 
@@ -38,7 +38,7 @@ def extend(contest: Contest, team: str, closes_at: datetime) -> deadline_extensi
 
 def entered(conn: Connection, **terms: datetime) -> tuple[Contest, TeamId, AgentId]:
     """A season with these dates, and a team that entered it in time."""
-    contest = raise_contest(conn)
+    contest = make_contest(conn)
     _, team = contest.team()
     agent = contest.agent(team)
     contest.active(agent)

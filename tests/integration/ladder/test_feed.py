@@ -17,7 +17,7 @@ from ladder.ratings import live_ratings
 from ladder.ratings.medal_sealing_rule import STANDINGS_THAT_MUST_AGREE
 from ladder.reports import feed
 from ladder.reports.feed import FeedItemKind
-from tests.integration.ladder.contest import Contest, raise_contest
+from tests.integration.ladder.contest import Contest, make_contest
 from tests.integration.ladder.test_fitting import play, refit
 
 ONE_EACH = MedalRules(RuleKind.COUNTS, gold=1, silver=1, bronze=1)
@@ -144,7 +144,7 @@ def medals(contest: Contest, who: Viewer) -> list[tuple[FeedItemKind, Medal | No
 
 
 def test_the_feed_shows_sealed_and_unsealed_medals(conn: Connection) -> None:
-    contest = raise_contest(conn, medals=ONE_EACH, medal_confidence=0.8)
+    contest = make_contest(conn, medals=ONE_EACH, medal_confidence=0.8)
     four = [contest.active() for _ in range(4)]
     for games in (
         60,
@@ -177,7 +177,7 @@ def test_the_feed_shows_sealed_and_unsealed_medals(conn: Connection) -> None:
 def test_the_feed_shows_medals_awarded_by_the_final_standing(
     conn: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    contest = raise_contest(conn, medals=ONE_EACH, medal_confidence=0.99)
+    contest = make_contest(conn, medals=ONE_EACH, medal_confidence=0.99)
     four = [contest.active() for _ in range(4)]
     play(contest, four, 1)
     refit(contest)

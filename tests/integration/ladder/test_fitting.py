@@ -17,7 +17,7 @@ from ladder.ratings.fitting import OfficialFitter
 from ladder.ratings.official.season_suspects import RECOVERY
 from ladder.ratings.season_log import SeasonLog
 from ladder.standings import leaderboard
-from tests.integration.ladder.contest import Contest, raise_contest
+from tests.integration.ladder.contest import Contest, make_contest
 
 
 @pytest.fixture
@@ -221,7 +221,7 @@ def test_a_rejudged_result_replaces_the_first_in_the_fit(
     assert found[0].parent is None
     assert fitting.recompute_digest(contest.conn, season, 2) == found[0].digest
 
-    straight = raise_contest(contest.conn)
+    straight = make_contest(contest.conn)
     same = [straight.active() for _ in range(4)]
     straight.play(straight.rated(*same), [1, 2, 3, 4])
     play(straight, same, 12)

@@ -12,7 +12,7 @@ from ladder.tournaments import course_acts
 from ladder.tournaments.exports import export
 from ladder.tournaments.formats import describe_plan
 from ladder.tournaments.records import TournamentGame, TournamentState
-from tests.integration.ladder.contest import Contest, raise_contest
+from tests.integration.ladder.contest import Contest, make_contest
 from tests.integration.ladder.cup import Cup, raise_cup
 
 GAUNTLET = {"stages": [{"format": "gauntlet", "series": {"pairs": 1}}]}
@@ -27,7 +27,7 @@ WITH_FINAL = {
 @pytest.fixture
 def duels(conn: Connection) -> Contest:
     """An open season of a two-seat game."""
-    return raise_contest(conn, seats=2)
+    return make_contest(conn, seats=2)
 
 
 def head_loses_to_all_but_the_last(game: TournamentGame) -> list[int]:

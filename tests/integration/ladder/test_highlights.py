@@ -10,7 +10,7 @@ from ladder.matches import history
 from ladder.people.records import STRANGER, Viewer
 from ladder.reports import highlights
 from ladder.reports.highlights import Interest
-from tests.integration.ladder.contest import raise_contest
+from tests.integration.ladder.contest import make_contest
 
 
 def test_hidden_replays_take_no_places_in_the_list(conn: Connection) -> None:
@@ -27,7 +27,7 @@ def judged_match(
     conn: Connection, *, score: float, replays: ReplayVisibility
 ) -> tuple[MatchId, TeamId]:
     """A finished match of a league of its own, with the team of its first seat."""
-    contest = raise_contest(conn)
+    contest = make_contest(conn)
     leagues.update_league(conn, contest.league.id, replay_visibility=replays)
     match_id = contest.rated(*(contest.active() for _ in range(4)))
     contest.play(match_id, [1, 2, 3, 4])

@@ -12,7 +12,7 @@ from ladder.errors import Conflict, LadderError, NotFound
 from ladder.ids import UserId
 from ladder.leagues import agreements, invitations, joining, leagues, members, records, terms
 from ladder.people import permissions, users
-from tests.integration.ladder.contest import Contest, raise_contest
+from tests.integration.ladder.contest import Contest, make_contest
 
 OWN, PUBLIC = ReplayVisibility.OWN, ReplayVisibility.PUBLIC
 BY_CODE = Visibility.INVITATION
@@ -21,7 +21,7 @@ BY_CODE = Visibility.INVITATION
 @pytest.fixture
 def club(conn: Connection) -> Contest:
     """A league by invitation with replays private to the teams."""
-    made = raise_contest(conn, visibility="invitation")
+    made = make_contest(conn, visibility="invitation")
     leagues.update_league(conn, made.league.id, replay_visibility=OWN)
     return made
 
@@ -167,7 +167,7 @@ def test_a_member_added_by_a_host_must_consent_to_wider_settings(club: Contest) 
 
 
 def test_consent_makes_a_public_competitor_a_member(conn: Connection) -> None:
-    contest = raise_contest(conn)
+    contest = make_contest(conn)
     leagues.update_league(conn, contest.league.id, replay_visibility=OWN)
     user, team = contest.team()
     contest.pending(contest.agent(team))

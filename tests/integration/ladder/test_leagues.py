@@ -17,11 +17,11 @@ from ladder.people import users
 from ladder.people.permissions import may_see
 from ladder.people.records import STRANGER, Viewer
 from ladder.ratings import live_ratings
-from tests.integration.ladder.contest import Contest, digest, raise_contest
+from tests.integration.ladder.contest import Contest, digest, make_contest
 
 
 def test_only_visible_leagues_are_listed(conn: Connection) -> None:
-    public, private = raise_contest(conn), raise_contest(conn, visibility="private")
+    public, private = make_contest(conn), make_contest(conn, visibility="private")
     member = users.create_user(conn, "member")
     leagues.set_member_role(conn, private.league.id, member.id, LeagueRole.VIEWER)
     everybody = [
@@ -41,7 +41,7 @@ def test_only_visible_leagues_are_listed(conn: Connection) -> None:
 
 def test_leagues_are_listed_by_activity(conn: Connection) -> None:
     finished, week_old, playing, private, young, empty, new = (
-        raise_contest(conn, visibility="private" if number == 3 else "public").league
+        make_contest(conn, visibility="private" if number == 3 else "public").league
         for number in range(7)
     )
     for days, league in ((0, finished), (7, week_old), (0, playing), (0, private), (0, young)):
@@ -56,7 +56,7 @@ def test_leagues_are_listed_by_activity(conn: Connection) -> None:
 
 
 def test_a_rated_result_makes_a_league_active(contest: Contest) -> None:
-    idle = raise_contest(contest.conn).league
+    idle = make_contest(contest.conn).league
     found = leagues.list_leagues_by_activity(contest.conn, Viewer(is_admin=True), 9)
     assert found == [idle, contest.league]
     contest.play(contest.rated(*(contest.active() for _ in range(4))), [1, 2, 3, 4])
@@ -116,7 +116,7 @@ def test_a_season_finishes_only_after_its_running_matches(
     conn: Connection,
 ) -> None:
     soon = datetime.now(UTC) + timedelta(days=1)
-    contest = raise_contest(conn, closes_at=soon, ends_at=soon)
+    contest = make_contest(conn, closes_at=soon, ends_at=soon)
     match_id = contest.rated(*(contest.active() for _ in range(4)))
     assert seasons.lock_and_finish_due_seasons(conn) == []
     _set_date(contest, "closes_at")

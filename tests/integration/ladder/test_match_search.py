@@ -22,7 +22,7 @@ from ladder.matches.match_search import MatchFilter, Outcome, SeatVerdict, parse
 from ladder.matches.records import Match, Seat
 from ladder.people.records import STRANGER, Viewer
 from ladder.reports import site_search
-from tests.integration.ladder.contest import Contest, raise_contest
+from tests.integration.ladder.contest import Contest, make_contest
 
 NOW = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
 VERDICTS = ("DONE", "DONE", "DONE", "TIMEOUT")
@@ -157,7 +157,7 @@ def test_search_by_version_and_moment(contest: Contest) -> None:
 def test_without_a_league_only_visible_leagues_are_searched(
     conn: Connection, contest: Contest
 ) -> None:
-    hidden = raise_contest(conn, visibility="private")
+    hidden = make_contest(conn, visibility="private")
     for each in (contest, hidden):
         played(each, 2)
     everybody = match_search.search_matches(conn, STRANGER, MatchFilter(), limit=100)

@@ -22,7 +22,7 @@ from ladder.ratings.medal_sealing_rule import STANDINGS_THAT_MUST_AGREE
 from ladder.standings import leaderboard
 from ladder.standings.board_records import BoardRow
 from services.scheduler.jobs import close_due_seasons
-from tests.integration.ladder.contest import Contest, hello, raise_contest
+from tests.integration.ladder.contest import Contest, hello, make_contest
 from tests.integration.ladder.settled import ONE_EACH, settle
 from tests.integration.ladder.test_fitting import play, refit
 
@@ -30,7 +30,7 @@ from tests.integration.ladder.test_fitting import play, refit
 @pytest.fixture
 def contest(conn: Connection) -> Contest:
     """An open season with a medal of each class, sealed well before 60 games."""
-    return raise_contest(conn, medals=ONE_EACH, medal_confidence=0.8)
+    return make_contest(conn, medals=ONE_EACH, medal_confidence=0.8)
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_a_likely_medal_is_sealed_after_uploads_lock(settled: Contest) -> None:
 
 
 def test_an_uncertain_standing_seals_no_medal(conn: Connection) -> None:
-    contest = raise_contest(conn, medals=ONE_EACH, medal_confidence=0.99)
+    contest = make_contest(conn, medals=ONE_EACH, medal_confidence=0.99)
     four = [contest.active() for _ in range(4)]
     play(contest, four, 1)
     turn(contest, "locked")
@@ -136,7 +136,7 @@ def test_no_medal_is_sealed_during_a_rejudge(contest: Contest, four: list[EntryI
 
 
 def test_the_number_of_teams_is_kept_once_uploads_lock(conn: Connection) -> None:
-    contest = raise_contest(conn, medals=MedalRules(MedalRuleKind.SHARES, 0.25, 0.25, 0.25))
+    contest = make_contest(conn, medals=MedalRules(MedalRuleKind.SHARES, 0.25, 0.25, 0.25))
     four = [contest.active() for _ in range(4)]
     play(contest, four, 20)
     turn(contest, "locked")
@@ -152,7 +152,7 @@ def test_the_number_of_teams_is_kept_once_uploads_lock(conn: Connection) -> None
 def test_a_team_that_enters_in_time_counts_even_if_it_plays_during_the_fit(
     conn: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    contest = raise_contest(conn, seats=2)
+    contest = make_contest(conn, seats=2)
     first, second, third = (contest.active() for _ in range(3))
     for _ in range(10):
         contest.play(contest.rated(first, second), [1, 2])
@@ -176,8 +176,8 @@ def test_a_team_that_enters_in_time_counts_even_if_it_plays_during_the_fit(
 def test_a_season_ends_once_all_its_medals_are_sealed(
     conn: Connection, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    contest = raise_contest(conn, medals=ONE_EACH, medal_confidence=0.8, stops_when_sealed=True)
-    patient = raise_contest(conn, medals=ONE_EACH, medal_confidence=0.8)
+    contest = make_contest(conn, medals=ONE_EACH, medal_confidence=0.8, stops_when_sealed=True)
+    patient = make_contest(conn, medals=ONE_EACH, medal_confidence=0.8)
     fields = [(each, [each.active() for _ in range(4)]) for each in (contest, patient)]
     for each, four in fields:
         play(each, four, 1)

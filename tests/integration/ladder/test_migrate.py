@@ -11,7 +11,7 @@ import pytest
 
 from ladder.database import db, migrate
 from ladder.database.migrate import MigrationResult
-from tests.integration.ladder.contest import Contest, raise_contest
+from tests.integration.ladder.contest import Contest, make_contest
 
 EARLIER = [
     "0001_rows.sql",
@@ -270,7 +270,7 @@ def test_only_the_owner_may_make_temporary_tables(database_url: str) -> None:
 
 def test_new_rows_go_to_the_partition_of_the_month(database_url: str) -> None:
     with db.connect(database_url, autocommit=True) as conn:
-        contest = raise_contest(conn)
+        contest = make_contest(conn)
         contest.play(contest.rated(*(contest.active() for _ in range(4))), [1, 2, 3, 4])
         for table in ("matches", "seats", "attempts", "ratings"):
             left = conn.execute(f"select count(*) from {table}_default").fetchone()

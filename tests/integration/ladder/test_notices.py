@@ -23,7 +23,7 @@ from ladder.people import audit_log, users
 from ladder.ratings.medal_sealing_rule import STANDINGS_THAT_MUST_AGREE
 from ladder.standings import medal_notices
 from ladder.standings.leaderboard import read_board
-from tests.integration.ladder.contest import Contest, raise_contest
+from tests.integration.ladder.contest import Contest, make_contest
 from tests.integration.ladder.test_feed import ONE_EACH
 from tests.integration.ladder.test_fitting import play, refit
 
@@ -155,7 +155,7 @@ def test_a_rolled_back_act_tells_nobody(contest: Contest) -> None:
 
 
 def test_a_team_is_told_of_its_medal_once(conn: Connection) -> None:
-    contest = raise_contest(conn, medals=ONE_EACH, medal_confidence=0.8)
+    contest = make_contest(conn, medals=ONE_EACH, medal_confidence=0.8)
     season = contest.season.id
     four = [contest.active() for _ in range(4)]
     for games in (60, *[5] * (STANDINGS_THAT_MUST_AGREE - 1)):

@@ -13,7 +13,7 @@ from ladder.ids import EntryId
 from ladder.leagues import seasons
 from ladder.matches import history, matches, workers
 from ladder.moderation import disqualifications
-from tests.integration.ladder.contest import Contest, hello, raise_contest
+from tests.integration.ladder.contest import Contest, hello, make_contest
 from tests.integration.ladder.remote_contest import (
     active,
     earlier,
@@ -115,7 +115,7 @@ def test_a_paused_entry_may_be_retired_or_disqualified(contest: Contest) -> None
 
 
 def test_a_newer_submission_replaces_a_paused_entry(conn: Connection) -> None:
-    contest = raise_contest(conn, seats=2, remote_agents=True, active_limit=1)
+    contest = make_contest(conn, seats=2, remote_agents=True, active_limit=1)
     workers.register_worker(conn, hello("w1", profiles=("numpy", "remote")))
     agent = contest.agent()
     old = paused(contest, agent)

@@ -21,7 +21,7 @@ from ladder.matches import history, matches
 from ladder.ratings import fitting, live_ratings, rating_rounds, rerating
 from ladder.ratings.rating_updates import RatedResult, RatingParameters
 from ladder.standings import leaderboard
-from tests.integration.ladder.contest import Contest, raise_contest
+from tests.integration.ladder.contest import Contest, make_contest
 from tests.rated_log import rate_all
 from workers import tasks
 
@@ -62,7 +62,7 @@ def test_an_unratable_season_delays_no_other_season(
     database_url: str, contest: Contest, four: list[EntryId], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     contest.play(contest.rated(*four), [1, 2, 3, 4])
-    other = raise_contest(contest.conn)
+    other = make_contest(contest.conn)
     other.play(other.rated(*(other.active() for _ in range(4))), [1, 2, 3, 4])
     assert live_ratings.seasons_to_rate(contest.conn) == [contest.season.id, other.season.id]
     apply = live_ratings.rate_season
@@ -81,7 +81,7 @@ def test_an_unratable_season_delays_no_other_season(
 def test_the_rater_alternates_between_seasons(
     database_url: str, contest: Contest, four: list[EntryId], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = raise_contest(contest.conn)
+    other = make_contest(contest.conn)
     for each, field in (contest, four), (other, [other.active() for _ in range(4)]):
         for _ in range(4):
             each.play(each.rated(*field), [1, 2, 3, 4])
@@ -181,7 +181,7 @@ def test_one_rerating_covers_several_withdrawn_results(
 def test_rerating_a_long_log_delays_no_other_season(
     database_url: str, contest: Contest, four: list[EntryId], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = raise_contest(contest.conn)
+    other = make_contest(contest.conn)
     field = [other.active() for _ in range(4)]
     played = [contest.rated(*four) for _ in range(6)]
     for match_id in played:
@@ -268,7 +268,7 @@ def test_a_corrected_rating_names_the_withdrawn_result(
 @given(seed=st.integers(0, 2**32))
 def test_ratings_depend_only_on_the_log(conn: Connection, seed: int) -> None:
     rng, at_once = Random(seed), rerating.AT_ONCE
-    contest = raise_contest(conn)
+    contest = make_contest(conn)
     field = [contest.active() for _ in range(5)]
     finished: list[MatchId] = []
     for _ in range(10):

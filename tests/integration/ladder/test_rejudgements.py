@@ -25,7 +25,7 @@ from ladder.ratings import fitting, live_ratings, standing_versions
 from ladder.ratings.fitting import OfficialFitter
 from ladder.ratings.medal_sealing_rule import STANDINGS_THAT_MUST_AGREE
 from ladder.standings import leaderboard
-from tests.integration.ladder.contest import Contest, raise_contest
+from tests.integration.ladder.contest import Contest, make_contest
 
 FITTING = Predicate(node="node")
 
@@ -131,7 +131,7 @@ def test_a_preview_shows_the_board_without_the_results(
     assert len(standing_versions.list_versions(conn, season)) == 1
     assert audit_log.list_audits(conn, contest.league.id) == []
 
-    straight = raise_contest(conn)
+    straight = make_contest(conn)
     same = [straight.active() for _ in range(4)]
     play(straight, same, 12)
     OfficialFitter().refit(conn, straight.season.id)
@@ -218,7 +218,7 @@ def test_a_rejudge_keeps_the_lineup_of_the_match(contest: Contest, four: list[En
     for lineup in (four[::-1], [*four[:3], contest.active()]):
         with pytest.raises(Conflict, match="a rejudgement must have the lineup of the match"):
             contest.rated(*lineup, rejudges=old)
-    other = raise_contest(contest.conn)
+    other = make_contest(contest.conn)
     with pytest.raises(Conflict, match="choose a match of this season"):
         other.rated(*four, rejudges=old)
     assert all(entries.get_entry(contest.conn, entry).in_flight == 0 for entry in four)
@@ -240,7 +240,7 @@ def test_medals_stay_open_until_all_matches_are_rejudged(
     conn: Connection,
 ) -> None:
     medals = MedalRules(MedalRuleKind.COUNTS, gold=1, silver=1, bronze=1)
-    contest = raise_contest(conn, medals=medals, medal_confidence=0.6)
+    contest = make_contest(conn, medals=medals, medal_confidence=0.6)
     four, fitter, season = [contest.active() for _ in range(4)], OfficialFitter(), contest.season.id
     play(contest, four[::-1], 3, seed=3)
     before = datetime.now(UTC)
@@ -310,7 +310,7 @@ def test_a_cancelled_rejudgement_keeps_the_remaining_results(
     conn: Connection,
 ) -> None:
     medals = MedalRules(MedalRuleKind.COUNTS, gold=1, silver=1, bronze=1)
-    contest = raise_contest(conn, medals=medals, medal_confidence=0.6)
+    contest = make_contest(conn, medals=medals, medal_confidence=0.6)
     four, fitter, season = [contest.active() for _ in range(4)], OfficialFitter(), contest.season.id
     old = looked_at(contest, four, fitter)
     seasons.set_season_state(conn, season, "locked")
@@ -377,7 +377,7 @@ def test_a_standing_with_a_withdrawn_result_seals_no_medal(
     conn: Connection,
 ) -> None:
     medals = MedalRules(MedalRuleKind.COUNTS, gold=1, silver=1, bronze=1)
-    contest = raise_contest(conn, medals=medals, medal_confidence=0.6)
+    contest = make_contest(conn, medals=medals, medal_confidence=0.6)
     four, fitter, season = [contest.active() for _ in range(4)], OfficialFitter(), contest.season.id
     looked_at(contest, four, fitter)
     seasons.set_season_state(conn, season, "locked")

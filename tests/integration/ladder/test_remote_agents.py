@@ -14,7 +14,7 @@ from ladder.matches import history
 from ladder.people.records import Viewer
 from ladder.reports import feed, season_health
 from ladder.scrims import scrims
-from tests.integration.ladder.contest import Contest, raise_contest
+from tests.integration.ladder.contest import Contest, make_contest
 from tests.integration.ladder.remote_contest import (
     AWAY,
     active,
@@ -31,7 +31,7 @@ from tests.integration.ladder.remote_contest import contest as contest
 
 
 def test_a_remote_submission_enters_only_a_season_with_remote_agents(conn: Connection) -> None:
-    contest = raise_contest(conn, seats=2)
+    contest = make_contest(conn, seats=2)
     with pytest.raises(Conflict, match="upload a bundle: this season takes no remote agents"):
         entered(contest)
 

@@ -10,7 +10,7 @@ from ladder.ids import TeamId, UserId
 from ladder.leagues import invitations, joining, leagues, members, rosters, terms
 from ladder.leagues.roster_file import RosterPerson
 from ladder.people import audit_log, users
-from tests.integration.ladder.contest import Contest, raise_contest
+from tests.integration.ladder.contest import Contest, make_contest
 
 COMPETITOR, VIEWER = LeagueRole.COMPETITOR, LeagueRole.VIEWER
 ADA = RosterPerson("s1", "Ada", "Engines", COMPETITOR)
@@ -62,7 +62,7 @@ def test_a_repeated_import_replaces_a_revoked_code(contest: Contest) -> None:
 
 
 def test_a_person_joins_the_team_of_the_roster_line(conn: Connection) -> None:
-    contest = raise_contest(conn, visibility="private")
+    contest = make_contest(conn, visibility="private")
     ada, bob, cyd = (users.create_user(conn, name).id for name in ("countess", "bob", "cyd"))
     for user, done in zip((ada, bob, cyd), take(contest, ADA, BOB, CYD), strict=True):
         join(contest, user, done.code)
@@ -112,7 +112,7 @@ def test_a_code_puts_no_host_into_a_team(contest: Contest) -> None:
 
 
 def test_a_person_has_an_own_external_id_in_each_league(contest: Contest) -> None:
-    other = raise_contest(contest.conn)
+    other = make_contest(contest.conn)
     user = users.create_user(contest.conn, "ada").id
     for each, line in ((contest, ADA), (other, RosterPerson("t9", "A.", "", COMPETITOR))):
         (done,) = take(each, line)

@@ -16,12 +16,12 @@ from ladder.notices import inbox
 from ladder.scrims import batch_results, batches, game_limits
 from ladder.scrims.batches import BatchKind, NewBatch
 from services.http.batch_export import results_csv
-from tests.integration.ladder.contest import Contest, raise_contest
+from tests.integration.ladder.contest import Contest, make_contest
 
 
 @pytest.fixture
 def contest(conn: Connection) -> Contest:
-    return raise_contest(conn, seats=2)
+    return make_contest(conn, seats=2)
 
 
 def open_agent(contest: Contest, *, is_open: bool = True) -> AgentId:

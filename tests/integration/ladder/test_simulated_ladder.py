@@ -14,7 +14,7 @@ from ladder.leagues import seasons
 from ladder.ratings import fitting, live_ratings
 from ladder.ratings.fitting import OfficialFitter
 from ladder.scheduling.season_cache import SeasonCache
-from tests.integration.ladder.contest import Contest, raise_contest
+from tests.integration.ladder.contest import Contest, make_contest
 
 AT_ONCE = 3
 
@@ -48,7 +48,7 @@ def service_lineups(contest: Contest, cache: SeasonCache, rng: Random) -> list[l
 
 
 def test_the_benchmark_chooses_the_lineups_of_the_service(conn: Connection) -> None:
-    contest = raise_contest(conn)
+    contest = make_contest(conn)
     agents = [contest.agent() for _ in range(9)]
     for agent in agents:
         contest.active(agent)
@@ -84,7 +84,7 @@ def test_the_benchmark_chooses_the_lineups_of_the_service(conn: Connection) -> N
 
 
 def test_matches_in_flight_count_in_both(conn: Connection) -> None:
-    contest = raise_contest(conn)
+    contest = make_contest(conn)
     for _ in range(9):
         contest.active()
     cache, rng = SeasonCache(), Random(2)

@@ -26,7 +26,7 @@ from ladder.ratings import fitting, live_ratings, solo_seasons
 from ladder.reports import feed, insights
 from ladder.standings import leaderboard
 from ladder.standings.board_ranking import Board
-from tests.integration.ladder.contest import Contest, digest, raise_contest, results
+from tests.integration.ladder.contest import Contest, digest, make_contest, results
 
 SNAKE = (
     Measure("won", "Won", MeasureKind.SHARE),
@@ -38,9 +38,7 @@ SNAKE = (
 @pytest.fixture
 def alone(conn: Connection) -> Contest:
     """An open one-seat season with a gold medal and without entries."""
-    return raise_contest(
-        conn, seats=1, measures=SNAKE, medals=MedalRules(MedalKind.COUNTS, 1, 0, 0)
-    )
+    return make_contest(conn, seats=1, measures=SNAKE, medals=MedalRules(MedalKind.COUNTS, 1, 0, 0))
 
 
 def queue(contest: Contest, most: int) -> list[MatchId]:
@@ -237,7 +235,7 @@ def test_a_retired_entry_gets_no_match(alone: Contest) -> None:
 
 
 def test_a_game_without_measures_is_ranked_by_its_reward(conn: Connection) -> None:
-    contest = raise_contest(conn, seats=1)
+    contest = make_contest(conn, seats=1)
     contest.active()
     [match_id] = queue(contest, 1)
     contest.play(match_id, [1])
@@ -271,7 +269,7 @@ def paid(contest: Contest, match_id: MatchId, reward: float | None) -> None:
 
 
 def test_a_crash_ranks_behind_negative_rewards(conn: Connection) -> None:
-    contest = raise_contest(conn, seats=1)
+    contest = make_contest(conn, seats=1)
     playing, crashing = contest.active(), contest.active()
     for number, match_id in enumerate(queue(contest, 6)):
         paid(contest, match_id, -5.0 - number if entry_of(contest, match_id) == playing else None)

@@ -11,7 +11,7 @@ from ladder.matches import history
 from ladder.moderation import disqualifications
 from ladder.people import permissions, resources, teams, users
 from ladder.people.records import Team, Viewer
-from tests.integration.ladder.contest import Contest, raise_contest
+from tests.integration.ladder.contest import Contest, make_contest
 from tests.integration.ladder.team_people import join, viewer
 
 
@@ -142,7 +142,7 @@ def test_a_merge_gives_nobody_a_second_team_in_a_season(contest: Contest) -> Non
     shared = contest.team()[0]
     join(conn, second, shared)
     join(conn, third, shared)
-    other = raise_contest(conn)
+    other = make_contest(conn)
     contest.pending(contest.agent(first))
     other.pending(contest.agent(second))
     contest.pending(contest.agent(third))

@@ -14,7 +14,7 @@ from ladder.standings import leaderboard
 from ladder.tournaments import advance, entrants
 from ladder.tournaments.records import EntrantState
 from ladder.tournaments.summaries import summarize, summary_of
-from tests.integration.ladder.contest import Contest, raise_contest
+from tests.integration.ladder.contest import Contest, make_contest
 from tests.integration.ladder.cup import ADMIN, raise_cup
 from tests.integration.ladder.test_team_merges import merge
 
@@ -22,7 +22,7 @@ from tests.integration.ladder.test_team_merges import merge
 @pytest.fixture
 def duels(conn: Any) -> Contest:
     """An open season of a two-seat game."""
-    return raise_contest(conn, seats=2)
+    return make_contest(conn, seats=2)
 
 
 def test_agent_without_check_in_is_left_out(duels: Contest) -> None:

@@ -14,13 +14,13 @@ from ladder.notices import inbox
 from ladder.notices.kinds import NoticeKind
 from ladder.notices.texts import Notice, words_of
 from ladder.tournaments import embargo, tournaments
-from tests.integration.ladder.contest import Contest, raise_contest
+from tests.integration.ladder.contest import Contest, make_contest
 from tests.integration.ladder.cup import SINGLE, Cup, raise_cup
 
 
 @pytest.fixture
 def duels(conn: Connection) -> Contest:
-    return raise_contest(conn, seats=2)
+    return make_contest(conn, seats=2)
 
 
 def notices(cup: Cup, number: int) -> list[Notice]:

@@ -9,7 +9,7 @@ from ladder.errors import Conflict
 from ladder.matches import history
 from ladder.tournaments import rejudgements
 from ladder.tournaments.records import GameOutcome, TournamentGame, TournamentState
-from tests.integration.ladder.contest import raise_contest
+from tests.integration.ladder.contest import make_contest
 from tests.integration.ladder.cup import Cup, better_seed_wins, raise_cup, void, worse_seed_wins
 
 QUARTER_FINAL = "1.1.1"
@@ -18,7 +18,7 @@ QUARTER_FINAL = "1.1.1"
 @pytest.fixture
 def finished(conn: Connection) -> Cup:
     """A single elimination of eight, in which the better seed won every game."""
-    contest = raise_contest(conn, seats=2)
+    contest = make_contest(conn, seats=2)
     cup = raise_cup(contest)
     cup.enter(8)
     cup.start()
@@ -99,7 +99,7 @@ def test_a_rejudgement_is_not_applied_while_it_plays(finished: Cup) -> None:
 def test_a_rejudgement_with_a_void_match_can_be_dropped_and_judged_again(
     conn: Connection, ends: bool
 ) -> None:
-    cup = raise_cup(raise_contest(conn, seats=2))
+    cup = raise_cup(make_contest(conn, seats=2))
     cup.enter(4)
     cup.start()
     cup.play_round()

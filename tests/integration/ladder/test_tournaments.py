@@ -29,7 +29,7 @@ from ladder.tournaments import (
 from ladder.tournaments.exports import export
 from ladder.tournaments.formats import encode_course, play
 from ladder.tournaments.records import GameOutcome, TournamentGame, TournamentState
-from tests.integration.ladder.contest import Contest, raise_contest
+from tests.integration.ladder.contest import Contest, make_contest
 from tests.integration.ladder.cup import (
     Cup,
     better_seed_wins,
@@ -51,7 +51,7 @@ ROBIN = {"stages": [{"format": "round_robin"}]}
 @pytest.fixture
 def duels(conn: Any) -> Contest:
     """An open season of a two-seat game."""
-    return raise_contest(conn, seats=2)
+    return make_contest(conn, seats=2)
 
 
 @pytest.mark.parametrize("plan", [None, DOUBLE, SWISS_FINALS])
@@ -228,7 +228,7 @@ def test_a_tournament_without_entrants_is_cancelled_at_its_lock(duels: Contest) 
 def test_a_remote_agent_that_is_away_loses_only_after_the_stated_minutes(
     conn: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    contest = raise_contest(conn, seats=2, remote_agents=True)
+    contest = make_contest(conn, seats=2, remote_agents=True)
     cup = raise_cup(contest, remote_agents=True, away_minutes=5)
     cup.enter(1)
     remote = contest.agent()

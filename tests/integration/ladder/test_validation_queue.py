@@ -10,7 +10,7 @@ from ladder.ids import EntryId, MatchId
 from ladder.matches import lease, matches, wake_up_messages, workers
 from ladder.matches.records import AttemptFault
 from ladder.people import users
-from tests.integration.ladder.contest import Contest, hello, raise_contest
+from tests.integration.ladder.contest import Contest, hello, make_contest
 
 
 def test_the_place_in_the_queue_tells_position_and_time(contest: Contest) -> None:
@@ -107,7 +107,7 @@ def test_the_first_validation_estimate_uses_other_seasons(
     contest: Contest,
 ) -> None:
     _validated_in(contest, 100)
-    place = validations.queue_place_of(contest.conn, raise_contest(contest.conn).pending())
+    place = validations.queue_place_of(contest.conn, make_contest(contest.conn).pending())
     assert place is not None
     assert place.eta_seconds is not None
     assert place.eta_seconds >= 100.0
