@@ -17,6 +17,7 @@ lineups: the mean over ten rounds, of which one reads a new standing.
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import time
 from collections.abc import Iterator, Sequence
@@ -228,6 +229,7 @@ def main() -> None:
     chosen = options.parse_args()
     rounds = -(-chosen.rounds // ROUNDS_OF_A_STANDING) * ROUNDS_OF_A_STANDING
     print(f"Rounds of pairing, {SEATS} seats: {describe_machine()}", flush=True)
+    gc.freeze()  # as the scheduler does
     sizes = chosen.agents or AGENTS
     for agents in sizes:
         played = chosen.matches * agents // max(sizes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import gc
 import signal
 import sys
 import threading
@@ -35,6 +36,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
     jobs = all_jobs(send_wake_up, open_blobs(settings.blobs_url), redis_url=settings.redis_url)
+    gc.freeze()  # modules stay to the end, so the collector need not look at them
     leader.lead(settings.database_url, jobs, stopping)
     log_event("scheduler_stopped")
 

@@ -12,8 +12,11 @@ from ladder.ids import AgentId, EntryId, SubmissionId, TeamId
 from ladder.matches.records import LineupSeat
 
 
-class Candidate(Struct, frozen=True):
-    """An active entry for the pairing. It is a struct, which is made faster than a dataclass."""
+class Candidate(Struct, frozen=True, gc=False):
+    """An active entry for the pairing. It is a struct, which is made faster than a dataclass.
+
+    The garbage collector does not look at it: it holds only texts and numbers.
+    """
 
     entry_id: EntryId
     submission_id: SubmissionId
