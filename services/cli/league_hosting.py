@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 
 from ladder.leagues.kept_settings import KEPT_SETTINGS
 from services.api_client import Json
+from services.cli.confirmation import Yes, confirm
 from services.cli.display import AsJson, print_json, stdout
 from services.cli.leaderboards import MEDALS_HELP, parse_medal_rules
 from services.cli.leagues import leagues, print_anchors, print_league, print_league_settings
@@ -98,9 +98,7 @@ def resume_league(league: League, as_json: AsJson = False) -> None:
 @leagues.command("end")
 def end_season(
     league: Annotated[str, typer.Argument(help="League slug, or season id.")],
-    yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="End the season without a question.")
-    ] = False,
+    yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
     """Finish the current season of a league for good; hosts only.
@@ -112,7 +110,7 @@ def end_season(
         slug = ladder.league(season["league_id"])["slug"]
         name, was = f"season {season['number']} of {slug}", season["state"]
         if was != "finished":
-            confirm_end(name, yes, as_json)
+            confirm(f"end {name}", "a finished season cannot open again", yes, as_json)
             season = ladder.change_season(season["id"], "finished")
     if as_json:
         print_json(season)
@@ -120,15 +118,6 @@ def end_season(
     stdout.print(f"{name} {'was finished already' if was == 'finished' else 'is finished'}")
     stdout.print(f"final standing: peck leaderboard {season['id']}")
     stdout.print(f"next season: peck league new-season {slug}")
-
-
-def confirm_end(name: str, yes: bool, as_json: bool) -> None:
-    """Asks before a season ends. Raises MissingInput if nobody can answer, Abort after a no."""
-    if yes:
-        return
-    if as_json or not sys.stdin.isatty():
-        raise MissingInput(f"add --yes to end {name}: a finished season cannot open again")
-    typer.confirm(f"End {name}? A finished season cannot open again.", abort=True)
 
 
 @leagues.command("new-season")

@@ -10,6 +10,7 @@ import typer
 
 from ladder.tournaments.plan_choices import FormatChoice, PlanChoice, plan_of_choice
 from services.api_client import Json
+from services.cli.confirmation import Yes, confirm
 from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
 from services.cli.name_lookup import agent_to_enter, entered_agent, own_agent
 from services.cli.saved_login import MissingInput, connect
@@ -263,8 +264,16 @@ def resume(tournament: Tournament, as_json: AsJson = False) -> None:
 
 
 @tournaments.command("cancel")
-def cancel(tournament: Tournament, reason: Reason = "", as_json: AsJson = False) -> None:
-    """End a tournament without a champion; hosts only."""
+def cancel(
+    tournament: Tournament,
+    reason: Annotated[str, typer.Option(help="One sentence that everybody reads.")] = "",
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """End a tournament for good, without a champion; hosts only."""
+    with connect() as ladder:
+        title = ladder.get(f"/v1/tournaments/{tournament}")["title"]
+    confirm(f"cancel {title}", "a cancelled tournament cannot go on", yes, as_json)
     act(tournament, "cancel", reason, as_json)
 
 

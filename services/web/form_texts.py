@@ -99,6 +99,8 @@ FIELDS: Final = {
     "replay_visibility": "who may watch replays",
     "same_team_lineups": "allow rated matches between agents of one team",
     "cause": "reason",
+    "end_reason": "reason",
+    "sure": "confirmation",
     "slug": "short name",
     "season": "league",
     "q": "search text",

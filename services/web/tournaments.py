@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from ladder.database.db import Connection
 from ladder.entries.records import Agent
 from ladder.enums import Embargo
-from ladder.errors import LadderError
+from ladder.errors import Invalid, LadderError
 from ladder.ids import MatchId
 from ladder.leagues import seasons
 from ladder.leagues.records import Season
@@ -71,9 +71,12 @@ from services.web.tournament_parts import PageChoice, PageNumber, Part, choice_o
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 WIDEST_TABLE: Final = 24
 """Most entrants of a cross-table; a table with more cells than that nobody reads."""
-ACTS: Final = {"agent": "", "reason": "", "pairing": "", "cause": ""}
+ACTS: Final = dict.fromkeys(("agent", "reason", "pairing", "cause", "end_reason", "sure"), "")
+REASONS: Final = {"rejudge": "cause", "cancel": "end_reason"}
+"""Fields with the reason of an act, if it is not ``reason``."""
 SHOW_FIELDS: Final = {"hours": "12", "scene_seconds": ""}
 TOURNAMENT_ACTS: Final = get_args(TournamentActName)
+NOT_SURE: Final = "tick the box first: a cancelled tournament cannot go on"
 REFUSED: Final = (ValidationError, ProblemError, LadderError)
 
 
@@ -141,6 +144,8 @@ def post_act(
         form.run_once(request, conn, who, do_it)
     except REFUSED as error:
         form.add_errors(error)
+    if act in REASONS and "reason" in form.wrong:
+        form.wrong[REASONS[act]] = form.wrong.pop("reason")
     if form.wrong:
         found = tournaments.get_tournament(conn, found.id)
         return render_tournament(request, conn, who, found, form)
@@ -155,14 +160,17 @@ def _act(
         return _entrant_act(conn, who, found, act, form)
     tournament_acts.require_host(conn, who, found)
     by, pairing = who.user_id, form.values["pairing"]
+    reason = form.values[REASONS.get(act, "reason")]
     if act in TOURNAMENT_ACTS:
-        body = TournamentAct.model_validate({"act": act, "reason": form.values["reason"]})
+        body = TournamentAct.model_validate({"act": act, "reason": reason})
+        if act == "cancel" and not form.values["sure"]:
+            raise Invalid("sure", NOT_SURE)
         return lambda: tournament_acts.act_on_tournament(conn, found, body, by)
     if act == "reveal":
         shown = Reveal(embargo=Embargo.PUBLIC, pairing=pairing or None)
         return lambda: embargo.reveal(conn, found.id, shown.embargo, by, shown.pairing)
     if act == "rejudge":
-        wanted = GameRejudgement(pairing=pairing, reason=form.values["cause"])
+        wanted = GameRejudgement(pairing=pairing, reason=reason)
         return lambda: rejudgements.rejudge_pairing(
             conn, found.id, wanted.pairing, by, wanted.reason
         )

@@ -136,6 +136,6 @@ def test_a_blocked_person_reads_the_reason_at_the_sign_in(world: World) -> None:
 def test_control_characters_in_forms_of_a_tournament_are_refused(fresh_world: World) -> None:
     page = f"/tournaments/{tournament_of(fresh_world)}"
     with browse(fresh_world, "host") as browser:
-        for act, field in (("pause", "reason"), ("cancel", "reason"), ("reveal", "pairing")):
-            answer = browser.send(page, f"{page}/{act}", **{field: "a\0b"})
+        for act, field in (("pause", "reason"), ("cancel", "end_reason"), ("reveal", "pairing")):
+            answer = browser.send(page, f"{page}/{act}", **{field: "a\0b"}, sure="true")
             assert answer.status_code == 422, act

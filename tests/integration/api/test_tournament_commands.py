@@ -97,7 +97,9 @@ def test_every_command_of_tournaments_does_what_it_says(
     other = json.loads(peck("host", "create", "public", "Other", "--json"))["id"]
     peck("member", "enter", other, mine)
     assert "disqualified" in peck("host", "disqualify", other, mine, "--reason", "a test")
-    assert "cancelled: rain" in peck("host", "cancel", other, "--reason", "rain")
+    with pytest.raises(AssertionError, match="add --yes to cancel Other"):
+        peck("host", "cancel", other)
+    assert "cancelled: rain" in peck("host", "cancel", other, "--reason", "rain", "--yes")
     assert typed_verbs == {one.name for one in commands.registered_commands}
 
 

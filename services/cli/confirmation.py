@@ -1,0 +1,26 @@
+"""Asks before an act that cannot be taken back."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from services.cli.saved_login import MissingInput
+
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without a question.")]
+
+
+def confirm(act: str, consequence: str, yes: bool, as_json: bool) -> None:
+    """Asks before the act, such as ``end season 1``. Raises MissingInput if nobody can answer,
+    Abort after a no."""
+    if yes:
+        return
+    if as_json or not sys.stdin.isatty():
+        raise MissingInput(f"add --yes to {act}: {consequence}")
+    typer.confirm(f"{_sentence(act)}? {_sentence(consequence)}.", abort=True)
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
