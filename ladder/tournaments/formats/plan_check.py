@@ -28,6 +28,7 @@ TEAM_RULE: Final = "agents of one team do not meet if another pairing is possibl
 MEAN_RULE: Final = (
     "score and tie-breaks are divided by the number of pairings; who leaves stands last"
 )
+SOLO_RULE: Final = "the highest reward wins; equal rewards stand in drawn order"
 
 
 def check_plan(plan: Plan, size: int, seats: int) -> None:
@@ -148,7 +149,7 @@ def _describe_format(stage: Stage) -> str:
             return f"Heats of {seats}, the first {winners} go on until one heat is left"
         case Solo(cuts=cuts):
             left = "".join(f", then {cut} left" for cut in cuts)
-            return f"All play the same random seeds{left}"
+            return f"All play the same random seeds{left}; {SOLO_RULE}"
 
 
 def _describe_series(series: Series, needs_winner: bool) -> str:

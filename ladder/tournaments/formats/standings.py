@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 
 from ladder.tournaments.formats.decimals import decimal_text, texts_apart
 from ladder.tournaments.formats.heat_scores import HeatScores, score_heats
@@ -26,6 +27,8 @@ from ladder.tournaments.formats.tie_breaks import order_by_tie_breaks, read_reco
 from ladder.tournaments.mean_names import POINTS_A_HEAT
 
 Tables = RoundRobin | Groups | Swiss | Gauntlet
+LastPlace = tuple[float, float, float, float]
+"""What orders entrants of a knock-out; ``_last_place`` explains it."""
 
 
 def stage_standings(run: StageRun, pairings: Sequence[Pairing]) -> list[Standing]:
@@ -133,16 +136,33 @@ def _knockout_table(run: StageRun, pairings: Sequence[Pairing]) -> list[Standing
         score = own[-1].outcome.score_of(entrant) if own and own[-1].outcome else 0.0
         if shared:
             score = float(wins)
-        out = own[-1].title if own else ""
-        text = f"last in: {out}" if out else ""
+        if isinstance(stage, Solo):
+            text = _explain_solo(left_at[entrant], [left_at[each] for each in order[n : n + 1]])
+        else:
+            text = f"last in: {own[-1].title}" if own and own[-1].title else ""
         rank = lines[-1].rank if same else n
         lines.append(Standing(rank, entrant, 0, score, len(met), wins, (), text))
     return lines
 
 
-def _last_place(
-    run: StageRun, entrant: int, pairings: Sequence[Pairing]
-) -> tuple[float, float, float, float]:
+def _explain_solo(last: LastPlace, below: Sequence[LastPlace]) -> str:
+    """Says why an entrant of a solo stage stands before the one below it, if there is one."""
+    round, gone, _, reward = last
+    if gone < 0:
+        return f"its games of round {-round:g} are not finished"
+    if not below:
+        return ""
+    if round != below[0][0]:
+        return f"reached round {-round:g}; the next reached round {-below[0][0]:g}"
+    if gone != below[0][1]:
+        return "the next withdrew"
+    if reward == below[0][3]:
+        return "equal reward; better seed by the draw"
+    own, other = texts_apart(Fraction(-reward), Fraction(-below[0][3]))
+    return f"reward {own}; the next has {other}"
+
+
+def _last_place(run: StageRun, entrant: int, pairings: Sequence[Pairing]) -> LastPlace:
     """Returns what orders entrants of a knock-out: smaller is better.
 
     The last round that the entrant reached counts first. Then come gone or here, place and points

@@ -23,6 +23,7 @@ from ladder.tournaments.formats import (
     Standing,
     SwissHeats,
     WantedGame,
+    describe_plan,
     export_csv,
     how_sure,
     play,
@@ -144,6 +145,45 @@ def test_solo_rounds_cut_the_lowest_rewards() -> None:
 def test_all_entrants_of_a_solo_round_play_the_same_seeds() -> None:
     course = play(Event(Plan((Solo(games=3),)), 5, b"s" * 32), Progress({}))
     assert len({tuple(game.seed for game in each.wanted) for each in course.pairings}) == 1
+
+
+def solo_table(rewards: dict[Key, float], gone: Sequence[int] = ()) -> list[tuple[int, str]]:
+    """Entrants and reasons of a solo stage of four, two of whom play a second round."""
+    event = Event(Plan((Solo(cuts=(2,), games=1),)), 4, b"s" * 32)
+    games = {
+        key: [Game(1, (key.number if key.round == 1 else 3 - key.number,), (1,), (reward,))]
+        for key, reward in rewards.items()
+    }
+    progress = Progress(games, {each: (1, 1) for each in gone})
+    table = standings(event, progress, play(event, progress), 1)
+    return [(line.entrant, line.explanation) for line in table]
+
+
+def test_the_table_of_solo_games_explains_a_place_by_the_reward() -> None:
+    first = {Key(1, 1, n): reward for n, reward in enumerate((4.0, 5.0, 3.0, 3.0), 1)}
+    assert solo_table(first | {Key(1, 2, 1): 7.0, Key(1, 2, 2): 7.0}) == [
+        (1, "equal reward; better seed by the draw"),
+        (2, "reached round 2; the next reached round 1"),
+        (3, "equal reward; better seed by the draw"),
+        (4, ""),
+    ]
+    assert solo_table(first | {Key(1, 2, 1): 7.001, Key(1, 2, 2): 7.0})[0] == (
+        2,
+        "reward 7.001; the next has 7",
+    )
+    assert solo_table(first)[:2] == [
+        (1, "its games of round 2 are not finished"),
+        (2, "its games of round 2 are not finished"),
+    ]
+
+
+def test_the_table_of_solo_games_names_who_withdrew() -> None:
+    rewards = {Key(1, 1, n): 1.0 for n in (1, 2, 3)}
+    assert solo_table(rewards, gone=[4])[-2:] == [(3, "the next withdrew"), (4, "")]
+
+
+def test_the_rules_say_who_is_first_of_equal_rewards() -> None:
+    assert "equal rewards stand in drawn order" in describe_plan(Plan((Solo(),)))[0]
 
 
 @pytest.mark.parametrize("stage", [Heats(rounds=2), SwissHeats(rounds=2)])
