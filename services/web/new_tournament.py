@@ -7,8 +7,10 @@ from typing import Any, Final
 from fastapi import APIRouter, Request, Response
 from pydantic import ValidationError
 
+from ladder.database.db import Connection
 from ladder.errors import LadderError
 from ladder.leagues.records import League, Season
+from ladder.ratings import standing_versions
 from ladder.tournaments import tournaments
 from ladder.tournaments.plan_choices import PlanChoice, formats_for, plan_of_choice
 from ladder.tournaments.request_models import NewTournament
@@ -54,7 +56,7 @@ def show_form(request: Request, league: LeagueKey, conn: Db, who: Visitor) -> Re
     """Shows the form to hosts."""
     found = permissions.hosted_league(conn, who, league)
     season = permissions.visible_season(conn, who, found.slug)
-    return render_form(request, found, season, Form(default_values(season)))
+    return render_form(request, conn, found, season, Form(default_values(season)))
 
 
 @router.post(PATH)
@@ -77,7 +79,7 @@ def create_tournament(
     except (ValidationError, ProblemError, LadderError) as error:
         form.add_errors(error)
     if form.wrong:
-        return render_form(request, found, season, form, status=422)
+        return render_form(request, conn, found, season, form)
     return redirect(f"/tournaments/{made}")
 
 
@@ -101,12 +103,12 @@ def request_of_form(form: Form, season: Season) -> dict[str, Any]:
 
 
 def render_form(
-    request: Request, league: League, season: Season, form: Form, status: int = 200
+    request: Request, conn: Connection, league: League, season: Season, form: Form
 ) -> Response:
     return render(
         request,
         "new_tournament.html",
-        status=status,
+        status=422 if form.wrong else 200,
         league=league,
         season=season,
         form=form,
@@ -114,4 +116,12 @@ def render_form(
         pairs_label=form_texts.PAIRS_LABEL if season.seats == 2 else form_texts.GAMES_LABEL,
         pairs_hint=form_texts.PAIRS_HINT if season.seats == 2 else "",
         zones=form_dates.time_zones(),
+        order_hint=_order_hint(conn, season),
     )
+
+
+def _order_hint(conn: Connection, season: Season) -> str:
+    """Warns that chance orders the entrants. A season of one seat has no official standing."""
+    if season.seats == 1:
+        return form_texts.SOLO_ORDER
+    return "" if standing_versions.latest_head(conn, season.id) else form_texts.NO_STANDING

@@ -237,6 +237,7 @@ def render_tournament(
         mine=mine,
         own_pairings=_own_pairings(view, own_numbers),
         entrants=part_of(view.entrants, choice.entrants),
+        order=_order_of_entrants(view),
         can_enter=_agents_to_enter(conn, who, view),
         anchors=_anchors_to_add(conn, view),
         rejudgements=rejudgements.list_rejudgements(conn, found)
@@ -348,6 +349,18 @@ def _own_pairings(view: TournamentView, own: set[int]) -> list[Pairing]:
         for one in view.course.pairings
         if (own if one.outcome or len(one.entrants) > 2 else here).intersection(one.entrants)
     ]
+
+
+def _order_of_entrants(view: TournamentView) -> str:
+    """What orders the entrants; empty if that was never decided."""
+    if view.course is None:
+        return "" if view.state.is_over else "the order is fixed when registration ends"
+    ranked = {one.score is not None for one in view.entrants if one.number is not None}
+    if ranked == {True}:
+        return "the best by official standing first"
+    if ranked == {False}:
+        return "in drawn order: none had a place in the official standing"
+    return "the best by official standing first, then the others in drawn order"
 
 
 def _agents_to_enter(conn: Connection, who: Viewer, view: TournamentView) -> list[Agent]:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
+from ladder.ids import SeasonId
+from ladder.ratings.fitting import OfficialFitter
 from tests.integration.api.browsing import browse
 from tests.integration.api.test_tournament_lists import make
 from tests.integration.api.world import World
@@ -16,3 +20,36 @@ def test_a_tournament_is_cancelled_only_after_a_host_ticks_the_box(world: World)
         assert "Cancelled: rain." not in browser.get(path).text
         done = browser.submit(path, f"{path}/cancel", end_reason="rain", sure="true")
     assert "Cancelled: rain." in done.text
+
+
+@pytest.mark.parametrize(
+    ("scores", "order"),
+    [
+        ((None, None, None), "in drawn order: none had a place in the official standing"),
+        ((3.0, None, None), "the best by official standing first, then the others in drawn order"),
+        ((3.0, 2.0, 1.0), "the best by official standing first</span>"),
+    ],
+)
+def test_the_page_says_what_ordered_the_entrants(
+    world: World, scores: tuple[float | None, ...], order: str
+) -> None:
+    cup = make(world, "Cup")
+    with world.connect() as conn:
+        for number, score in enumerate(scores, 1):
+            conn.execute(
+                "update tournament_entrants set score = %s where tournament_id = %s"
+                " and number = %s",
+                (score, cup, number),
+            )
+    with browse(world, "stranger") as browser:
+        assert order in browser.get(f"/tournaments/{cup}").text
+
+
+def test_the_form_warns_that_chance_orders_entrants_without_a_standing(world: World) -> None:
+    with browse(world, "host") as browser:
+        form = browser.get("/leagues/public/new-tournament").text
+        with world.connect() as conn:
+            OfficialFitter().refit(conn, SeasonId(world.seasons["public"]))
+        later = browser.get("/leagues/public/new-tournament").text
+    assert "This season has no official standing yet" in form
+    assert "This season has no official standing yet" not in later
