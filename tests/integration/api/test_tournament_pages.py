@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 
 from ladder.ids import SeasonId
+from ladder.leagues import seasons
 from ladder.ratings.fitting import OfficialFitter
+from ladder.tournaments import course_acts, tournaments
+from ladder.tournaments.request_models import NewTournament
 from tests.integration.api.browsing import browse
-from tests.integration.api.test_tournament_lists import make
+from tests.integration.api.test_tournament_lists import SWISS, make
 from tests.integration.api.world import World
 
 
@@ -53,3 +56,19 @@ def test_the_form_warns_that_chance_orders_entrants_without_a_standing(world: Wo
         later = browser.get("/leagues/public/new-tournament").text
     assert "This season has no official standing yet" in form
     assert "This season has no official standing yet" not in later
+
+
+def test_a_cancelled_tournament_without_entrants_invites_nobody(world: World) -> None:
+    with world.connect() as conn:
+        season, league = seasons.get_season_and_league(conn, SeasonId(world.seasons["public"]))
+        wanted = NewTournament(title="Cup", plan=SWISS)
+        cup = tournaments.create_tournament(conn, league, season, wanted, None).id
+    with browse(world, "member") as browser:
+        before = browser.get(f"/tournaments/{cup}").text
+        with world.connect() as conn:
+            course_acts.cancel_tournament(conn, cup, None, "rain")
+        after = browser.get(f"/tournaments/{cup}").text
+    for words in ("Nobody has entered yet", "the order is fixed when registration ends"):
+        assert words in before
+        assert words not in after
+    assert "Nobody had entered." in after
