@@ -1,4 +1,4 @@
-"""Makes slugs from names."""
+"""Makes slugs from names, and compares names."""
 
 from __future__ import annotations
 
@@ -13,3 +13,9 @@ def slug_of(name: str, most: int = 40) -> str:
     """
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
     return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:most].strip("-")
+
+
+def is_named(name: str, text: str) -> bool:
+    """Whether the text is this name. Ignores case; ``a_b`` equals ``a-b``."""
+    slug = slug_of(text)
+    return name.lower() == text.lower() or (slug != "" and slug == slug_of(name))

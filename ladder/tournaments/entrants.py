@@ -14,6 +14,7 @@ from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import AgentId, LeagueId, TeamId, TournamentId, UserId
 from ladder.people import audit_log
 from ladder.runtime_profiles import REMOTE
+from ladder.slugs import is_named
 from ladder.tournaments import tournaments
 from ladder.tournaments.records import (
     Entrant,
@@ -53,6 +54,25 @@ def entrants_of(conn: Connection, tournament_id: TournamentId) -> list[Entrant]:
             (tournament_id,),
         )
         return [_entrant(row) for row in rows]
+
+
+def find_entrant(conn: Connection, tournament_id: TournamentId, text: str) -> AgentId:
+    """The agent of the tournament with this name or id; ``team/agent`` names the team too.
+
+    Raises Invalid.
+    """
+    found = [
+        one
+        for one in entrants_of(conn, tournament_id)
+        if text in (one.agent_id, f"{one.team_name}/{one.agent_name}")
+        or is_named(one.agent_name, text)
+    ]
+    if not found:
+        raise Invalid("entrant", "write the name of an agent of this tournament")
+    if len(found) > 1:
+        teams = ", ".join(one.team_name for one in found)
+        raise Invalid("entrant", f"write TEAM/{text}: several teams have this agent ({teams})")
+    return found[0].agent_id
 
 
 def agents_to_enter(

@@ -7,10 +7,11 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from ladder.slugs import is_named
 from services.api_client import Client, Json
 from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
 from services.cli.leaderboards import estimate_text
-from services.cli.name_lookup import find_season_id, is_named
+from services.cli.name_lookup import find_season_id
 from services.cli.saved_login import MissingInput, connect
 
 ENDS: Final = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ladder.slugs import slug_of
+from ladder.slugs import is_named, slug_of
 from services.api_client import Client, Json
 from services.cli.saved_login import MissingInput
 
@@ -56,12 +56,6 @@ def find_season_id(ladder: Client, given: str | None, how: str = "with --league"
     raise MissingInput(
         f"name a league {how}: {slugs}" if wanted else "there is no league with a season"
     )
-
-
-def is_named(agent_name: str, text: str) -> bool:
-    """Whether the text is the name of this agent. Ignores case; ``a_b`` equals ``a-b``."""
-    slug = slug_of(text)
-    return agent_name.lower() == text.lower() or (slug != "" and slug == slug_of(agent_name))
 
 
 def opponent_id(ladder: Client, season: str, mine: list[Json], name: str) -> str:

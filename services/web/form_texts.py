@@ -100,6 +100,7 @@ FIELDS: Final = {
     "same_team_lineups": "allow rated matches between agents of one team",
     "cause": "reason",
     "end_reason": "reason",
+    "entrant": "agent",
     "sure": "confirmation",
     "slug": "short name",
     "season": "league",

@@ -12,6 +12,7 @@ from markupsafe import Markup
 from pydantic import ValidationError
 
 from ladder.database.db import Connection
+from ladder.entries import agent_lookup
 from ladder.entries.records import Agent
 from ladder.enums import Embargo
 from ladder.errors import Invalid, LadderError
@@ -71,7 +72,9 @@ from services.web.tournament_parts import PageChoice, PageNumber, Part, choice_o
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 WIDEST_TABLE: Final = 24
 """Most entrants of a cross-table; a table with more cells than that nobody reads."""
-ACTS: Final = dict.fromkeys(("agent", "reason", "pairing", "cause", "end_reason", "sure"), "")
+ACTS: Final = dict.fromkeys(
+    ("agent", "entrant", "reason", "pairing", "cause", "end_reason", "sure"), ""
+)
 REASONS: Final = {"rejudge": "cause", "cancel": "end_reason"}
 """Fields with the reason of an act, if it is not ``reason``."""
 SHOW_FIELDS: Final = {"hours": "12", "scene_seconds": ""}
@@ -184,17 +187,17 @@ def _act(
 def _entrant_act(
     conn: Connection, who: Viewer, found: Tournament, act: str, form: Form
 ) -> Callable[[], object]:
-    key = forms.parse_key(form.values, "agent")
     by = who.user_id
     if act in ("add", "disqualify"):
         tournament_acts.require_host(conn, who, found)
-        agent = permissions.visible_agent(conn, who, key)
         if act == "add":
-            return lambda: entrants.add_by_host(conn, found.id, agent, by)
+            added = agent_lookup.find_visible_agent(conn, who, form.values["agent"])
+            return lambda: entrants.add_by_host(conn, found.id, added, by)
+        entrant = entrants.find_entrant(conn, found.id, form.values["entrant"])
         body = EntrantDisqualification(reason=form.values["reason"])
-        return lambda: entrants.disqualify(conn, found.id, agent.id, by, body.reason)
+        return lambda: entrants.disqualify(conn, found.id, entrant, by, body.reason)
     auth.check_scopes(who, ("agents:write",))
-    agent = permissions.own_agent(conn, who, key)
+    agent = permissions.own_agent(conn, who, forms.parse_key(form.values, "agent"))
     if act == "enter":
         permissions.season_to_enter(conn, who, found.season_id, agent.team_id)
         return lambda: entrants.enter_agent(conn, found.id, agent, by)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from ladder.ids import SeasonId
+from ladder.entries import agents
+from ladder.ids import AgentId, SeasonId, TournamentId
 from ladder.leagues import seasons
 from ladder.ratings.fitting import OfficialFitter
-from ladder.tournaments import course_acts, tournaments
+from ladder.tournaments import course_acts, entrants, tournaments
+from ladder.tournaments.records import EntryRule
 from ladder.tournaments.request_models import NewTournament
 from tests.integration.api.browsing import browse
 from tests.integration.api.test_tournament_lists import SWISS, make
@@ -58,11 +60,16 @@ def test_the_form_warns_that_chance_orders_entrants_without_a_standing(world: Wo
     assert "This season has no official standing yet" not in later
 
 
-def test_a_cancelled_tournament_without_entrants_invites_nobody(world: World) -> None:
+def make_open(world: World, rule: EntryRule = EntryRule.OPEN) -> TournamentId:
+    """A tournament without entrants whose registration is open."""
     with world.connect() as conn:
         season, league = seasons.get_season_and_league(conn, SeasonId(world.seasons["public"]))
-        wanted = NewTournament(title="Cup", plan=SWISS)
-        cup = tournaments.create_tournament(conn, league, season, wanted, None).id
+        wanted = NewTournament(title="Cup", plan=SWISS, entry_rule=rule)
+        return tournaments.create_tournament(conn, league, season, wanted, None).id
+
+
+def test_a_cancelled_tournament_without_entrants_invites_nobody(world: World) -> None:
+    cup = make_open(world)
     with browse(world, "member") as browser:
         before = browser.get(f"/tournaments/{cup}").text
         with world.connect() as conn:
@@ -72,3 +79,38 @@ def test_a_cancelled_tournament_without_entrants_invites_nobody(world: World) ->
         assert words in before
         assert words not in after
     assert "Nobody had entered." in after
+
+
+def test_a_host_disqualifies_an_agent_by_its_name(world: World) -> None:
+    cup = make(world, "Cup")
+    path = f"/tournaments/{cup}"
+    with world.connect() as conn:
+        one, two, three = entrants.entrants_of(conn, cup)
+        for agent, name in ((one, "Same"), (two, "Same"), (three, "Third Goose")):
+            conn.execute("update agents set name = %s where id = %s", (name, agent.agent_id))
+    with browse(world, "host") as browser:
+        assert "Invite an agent" not in browser.get(path).text
+        for name, told in (("nobody", "of this tournament"), ("same", "several teams")):
+            refused = browser.submit(path, f"{path}/disqualify", entrant=name, reason="a test")
+            assert refused.status_code == 422
+            assert told in refused.text
+        for name in ("third_goose", f"{two.team_name}/Same"):
+            browser.submit(path, f"{path}/disqualify", entrant=name, reason="a test")
+    with world.connect() as conn:
+        out = [each.agent_id for each in entrants.entrants_of(conn, cup) if each.reason]
+    assert sorted(out) == sorted([two.agent_id, three.agent_id])
+
+
+def test_a_host_invites_an_agent_by_its_name(world: World) -> None:
+    cup = make_open(world, EntryRule.INVITATION)
+    path = f"/tournaments/{cup}"
+    with world.connect() as conn:
+        agent = agents.get_agent(conn, AgentId(world.agents["public.rival"]))
+    with browse(world, "host") as browser:
+        assert "Disqualify an agent" not in browser.get(path).text
+        refused = browser.submit(path, f"{path}/add", agent="nobody")
+        assert refused.status_code == 422
+        done = browser.submit(path, f"{path}/add", agent=f"{agent.team_name}/{agent.name}")
+        assert "Disqualify an agent" in done.text
+    with world.connect() as conn:
+        assert [one.agent_id for one in entrants.entrants_of(conn, cup)] == [agent.id]

@@ -5,8 +5,8 @@ import pytest
 from ladder.entries import agents
 from ladder.errors import Invalid
 from ladder.people import users
-from ladder.slugs import slug_of
-from services.cli.name_lookup import find_agent, is_named
+from ladder.slugs import is_named, slug_of
+from services.cli.name_lookup import find_agent
 
 
 def test_slug_keeps_letters_that_have_accents() -> None:
