@@ -114,3 +114,12 @@ def test_a_host_invites_an_agent_by_its_name(world: World) -> None:
         assert "Disqualify an agent" in done.text
     with world.connect() as conn:
         assert [one.agent_id for one in entrants.entrants_of(conn, cup)] == [agent.id]
+
+
+def test_the_page_says_why_an_agent_cannot_enter(world: World) -> None:
+    cup = make_open(world, EntryRule.INVITATION)
+    path = f"/tournaments/{cup}"
+    with browse(world, "member") as browser:
+        refused = browser.send(path, f"{path}/enter", agent=world.agents["public.member"])
+    assert refused.status_code == 422
+    assert "This tournament is by invitation; ask a host for one" in refused.text
