@@ -74,6 +74,7 @@ def run_gauntlet(run: StageRun, stage: Gauntlet) -> StageCourse:
     """Returns the course of a gauntlet: each of the first entrants meets all the others."""
     heads, others = run.field[: stage.heads], run.field[stage.heads :]
     most = max(len(heads), len(others))
+    who = "The first entrant" if len(heads) == 1 else f"Each of the first {len(heads)} entrants"
     pairings: list[Pairing] = []
     for n in range(most):
         met = [
@@ -82,7 +83,7 @@ def run_gauntlet(run: StageRun, stage: Gauntlet) -> StageCourse:
             if (turn := (n + h) % most) < len(others)
         ]
         for number, (head, other) in enumerate(met, 1):
-            reason = "One of the first seeds meets each of the others."
+            reason = f"{who} meets each of the others."
             place = Place(Key(run.number, n + 1, number), "", f"Round {n + 1}", reason)
             pair = (head, other) if n % 2 == 0 else (other, head)
             pairings.append(run.duel(place, pair, stage.series, needs_winner=False))

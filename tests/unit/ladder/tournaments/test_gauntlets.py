@@ -6,6 +6,7 @@ from random import Random
 import pytest
 
 from ladder.tournaments.formats import (
+    Event,
     Game,
     Gauntlet,
     Plan,
@@ -186,3 +187,11 @@ def test_plan_that_ranks_by_means_says_so() -> None:
 def test_certainty_of_a_gauntlet_ranks_by_score_per_pairing(best: int) -> None:
     skill = [20.0 * (n == best) for n in range(5)]
     assert how_sure(Plan((Gauntlet(by_mean=True),)), skill, [1e-6] * 5).best_wins == 1.0
+
+
+@pytest.mark.parametrize(
+    ("heads", "who"), [(1, "The first entrant"), (2, "Each of the first 2 entrants")]
+)
+def test_a_pairing_of_a_gauntlet_says_who_meets_all_others(heads: int, who: str) -> None:
+    course = play(Event(Plan((Gauntlet(heads=heads),)), 5, b"s" * 32), Progress({}))
+    assert {one.reason for one in course.pairings} == {f"{who} meets each of the others."}
