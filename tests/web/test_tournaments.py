@@ -26,6 +26,17 @@ CROWDED = """() => [...document.querySelectorAll('svg.bracket .points')]
   .filter(([name, points]) => name.getBBox().x + name.getBBox().width > points.getBBox().x - 3)
   .map(([name]) => name.textContent)"""
 """Names in a bracket that run into their scores."""
+CROWDED_COLUMNS = """() => {
+  const lines = [...document.querySelectorAll('.show-names li')].map((line) => {
+    const text = document.createRange();
+    text.selectNodeContents(line);
+    const box = line.getBoundingClientRect();
+    return { left: box.left, right: text.getBoundingClientRect().right, name: line.textContent };
+  });
+  const clash = (one) => lines.some((two) => two.left > one.left && two.left - 30 < one.right);
+  return lines.filter(clash).map((line) => line.name);
+}"""
+"""Names in a show that run into the number of a name in the next column."""
 SHOTS = os.environ.get("PECK_SHOTS")
 HIDDEN_AFTER_MS = 5000
 """More than the time after which a show hides its buttons."""
@@ -162,6 +173,21 @@ def test_a_wide_bracket_says_that_it_scrolls_and_shortens_long_names(
         page.set_viewport_size({"width": 2400, "height": 900})
         if drawing.evaluate("(one) => one.scrollWidth <= one.clientWidth"):
             expect(hint).to_be_hidden()
+
+
+@pytest.mark.browser
+def test_long_names_on_the_first_page_of_a_show_stay_in_their_columns(
+    site: Site, tab: Callable[..., Tab]
+) -> None:
+    with half_played(site) as (cup, _):
+        conn = cup.contest.conn
+        for number, agent in enumerate(cup.agents):
+            name = "W" * 30 if number % 2 else "Convolutional"
+            conn.execute("update agents set name = %s where id = %s", (name, agent))
+        _, secret = shows.create_show(conn, cup.id, cup.contest.host, NewShow())
+        page = tab(width=1280).open(f"/shows/{secret}")
+        assert page.locator(".show-names li").count() == 7
+        assert page.evaluate(CROWDED_COLUMNS) == []
 
 
 @pytest.mark.browser
