@@ -27,6 +27,14 @@ def test_a_tournament_is_cancelled_only_after_a_host_ticks_the_box(world: World)
     assert "Cancelled: rain." in done.text
 
 
+def test_a_missing_reason_is_named_in_the_form_that_was_sent(world: World) -> None:
+    path = f"/tournaments/{make(world, 'Cup')}"
+    with browse(world, "host") as browser:
+        refused = browser.submit(path, f"{path}/rejudge", pairing="1.1.1")
+    assert 'id="cause-wrong"' in refused.text
+    assert 'id="reason-wrong"' not in refused.text
+
+
 @pytest.mark.parametrize(
     ("scores", "order"),
     [
