@@ -13,6 +13,7 @@ from ladder.ids import EntryId, SeasonId
 from ladder.leagues import seasons
 from ladder.ratings import live_ratings, solo_seasons
 from services.api_client import ApiError, Json
+from tests.integration.api.browsing import browse
 from tests.integration.api.commands import Peck
 from tests.integration.api.commands import peck as peck
 from tests.integration.api.world import GOOD, World, finish
@@ -155,3 +156,11 @@ def test_a_single_seat_season_refuses_settings_based_on_scores(world: World) -> 
     for terms, told in (({"medals": lines}, "lines"), ({"stops_when_sealed": True}, "ends_at")):
         with pytest.raises(ApiError, match=told):
             host.create_season("alone", seats=1, **terms)
+
+
+def test_a_solo_tournament_says_that_chance_numbers_its_entrants(world: World, alone: str) -> None:
+    wanted = {"title": "Solo", "plan": {"stages": [{"format": "solo"}]}}
+    cup = world.client("host").post("/v1/leagues/alone/tournaments", wanted)["id"]
+    with browse(world, "host") as browser:
+        for page in ("/leagues/alone/new-tournament", f"/tournaments/{cup}"):
+            assert "Chance numbers the entrants" in browser.get(page).text
