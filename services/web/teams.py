@@ -72,6 +72,8 @@ class NewLink:
 
     address: str
     qr: Markup
+    person: str
+    """Name of the only person who can use it. Empty: anybody can."""
 
 
 @router.get("/teams/{team}")
@@ -110,7 +112,7 @@ def post_act(
         form.add_errors(error)
         return team_page(request, conn, app_state, who, found, act=act, form=form)
     if act == "invite" and made:
-        link = new_link(request, made[0])
+        link = new_link(request, *made)
         return team_page(request, conn, app_state, who, found, link=link)
     return redirect("/me#teams" if act in ("leave", "dissolve") else f"/teams/{found.id}#manage")
 
@@ -206,15 +208,15 @@ def season_rows(
     return rows
 
 
-def new_link(request: Request, code: str) -> NewLink:
-    """The address of a code on this site, and its QR code as SVG."""
+def new_link(request: Request, code: str, person: str) -> NewLink:
+    """The address of a code on this site, and its QR code as SVG. ``person`` is as in NewLink."""
     address = str(request.base_url).rstrip("/") + team_invitations.path_of_code(code)
     drawn = io.BytesIO()
     segno.make(address, error="m").save(
         drawn, kind="svg", xmldecl=False, svgns=False, omitsize=True, border=2, light="#ffffff"
     )
     shown = drawn.getvalue().decode().replace("<svg ", '<svg aria-hidden="true" ', 1)
-    return NewLink(address, Markup(shown))  # noqa: S704 (drawn here)
+    return NewLink(address, Markup(shown), person)  # noqa: S704 (drawn here)
 
 
 def rename(conn: Connection, team: Team, who: Viewer, values: Mapping[str, str]) -> list[str]:
@@ -223,8 +225,8 @@ def rename(conn: Connection, team: Team, who: Viewer, values: Mapping[str, str])
 
 
 def invite(conn: Connection, team: Team, who: Viewer, values: Mapping[str, str]) -> list[str]:
-    """Makes an invitation; returns its code."""
-    _, code = team_invitations.invite(
+    """Makes an invitation; returns its code, and the name of its only person or an empty text."""
+    made, code = team_invitations.invite(
         conn,
         team.id,
         who,
@@ -233,7 +235,7 @@ def invite(conn: Connection, team: Team, who: Viewer, values: Mapping[str, str])
         expires_at=datetime.now(UTC)
         + timedelta(days=parse_number(values["days"], "days", team_invitations.LONGEST_LIFE.days)),
     )
-    return [code]
+    return [code, made.user_name or ""]
 
 
 def revoke(conn: Connection, team: Team, who: Viewer, values: Mapping[str, str]) -> list[str]:
