@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import jinja2
 import psycopg
@@ -18,6 +18,7 @@ from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from ladder.database import db
 from ladder.database.blobs import BlobsUnavailable
@@ -84,22 +85,46 @@ def not_modified(etag: str) -> Response:
 
 
 def problem_page(request: Request, error: Exception) -> Response:
-    """The page of an error. ConfirmationNeeded leads to ``/confirm`` and back."""
+    """The page of an error. ConfirmationNeeded leads to ``/confirm`` and back. An address that
+    takes only forms leads to the nearest page."""
     if isinstance(error, ConfirmationNeeded):
         query = urlencode({"next": page_before(request)})
         return RedirectResponse(f"/confirm?{query}", status_code=303, headers=dict(HEADERS))
     status, title, detail = describe_error(error)
+    nearest = nearest_page(request) if status == 405 else ""
+    if nearest and request.method == "GET":
+        return RedirectResponse(nearest, status_code=303, headers=dict(HEADERS))
     if status == 503:
         line = " ".join(str(error).split())
         log.warning("%s %s: %s", request.method, request.url.path, line)
     elif status >= 500:
         log.error("%s %s: %s", request.method, request.url.path, error, exc_info=error)
     response = render(
-        request, "problem.html", status=status, code=status, title=title, detail=detail
+        request,
+        "problem.html",
+        status=status,
+        code=status,
+        title=title,
+        detail=detail,
+        nearest=nearest,
     )
     if status == 503:
         response.headers["Retry-After"] = "5"
     return response
+
+
+def nearest_page(request: Request) -> str:
+    """The path of the page at this address or, if there is none, above it."""
+    path = request.scope["path"]
+    while path and not has_page(request, path):
+        path = path.rpartition("/")[0]
+    return quote(path or "/")
+
+
+def has_page(request: Request, path: str) -> bool:
+    """Whether a route takes GET at this path. The thing in the path need not exist."""
+    asked = {**request.scope, "method": "GET", "path": path}
+    return any(route.matches(asked)[0] is Match.FULL for route in request.app.router.routes)
 
 
 def page_before(request: Request) -> str:
@@ -128,7 +153,11 @@ def describe_error(error: Exception) -> tuple[int, str, str]:
         return 422, PROBLEM_KINDS["invalid"].title, form_texts.ADDRESS_INVALID
     if isinstance(error, HTTPException):
         kind = PROBLEM_KINDS[BY_STATUS.get(error.status_code, "internal")]
-        known = {"not-found": form_texts.NOT_FOUND, "too-large": error.detail}
+        known = {
+            "not-found": form_texts.NOT_FOUND,
+            "method-not-allowed": form_texts.TAKES_NO_FORM,
+            "too-large": error.detail,
+        }
         text = known.get(kind.slug, kind.text)
         return error.status_code, kind.title, text
     if isinstance(error, psycopg.Error) and error.sqlstate == db.ERASED:

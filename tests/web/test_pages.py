@@ -34,6 +34,34 @@ def test_the_content_policy_allows_only_our_own_files(site: Site) -> None:
         assert answer.text.count("<script") == answer.text.count(SCRIPT)
 
 
+def test_the_address_of_a_form_leads_to_the_nearest_page(site: Site) -> None:
+    tournament = f"/tournaments/{site.contest.tournament}"
+    for address, page in (
+        ("/teams/odo/invite", "/teams/odo"),
+        (f"{tournament}/shows", tournament),
+        (f"{tournament}/shows/shw_1/revoke", tournament),
+        ("/leagues/hungry-geese/people/role", "/leagues/hungry-geese/people"),
+        ("/team-merges/tme_1/accept", "/"),
+        ("/teams/a%0d%0ab%3f%5c/invite", "/teams/a%0D%0Ab%3F%5C"),
+    ):
+        answer = site.get(address)
+        assert (answer.status_code, answer.headers["location"]) == (303, page)
+    assert site.get("/teams/nobody").status_code == 404
+    headers = {"Accept": "text/html"}
+    assert httpx.head(f"{site.address}/teams/odo", headers=headers).status_code == 405
+    elsewhere = f"{site.address}//elsewhere.example/teams/odo/invite"
+    assert httpx.get(elsewhere, headers=headers).status_code == 404
+    program = httpx.get(f"{site.address}/teams/odo/invite")
+    assert (program.status_code, program.json()["type"]) == (405, "/problems/method-not-allowed")
+
+
+def test_a_form_that_an_address_does_not_take_gets_a_link_to_the_page(site: Site) -> None:
+    answer = httpx.post(f"{site.address}/teams/odo", headers={"Accept": "text/html"})
+    assert answer.status_code == 405
+    assert "This address does not take what you sent." in answer.text
+    assert 'href="/teams/odo">Open the page</a>' in answer.text
+
+
 def test_a_script_in_an_agent_name_is_shown_as_text(site: Site) -> None:
     with connect(site.database_url) as conn:
         row = conn.execute("select id from agents where name = %s", (SCRIPT_NAME,)).fetchone()
