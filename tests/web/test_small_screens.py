@@ -16,6 +16,24 @@ from tests.web.test_accessibility import CONTRAST, NAMES
 
 pytestmark = pytest.mark.browser
 HEIGHT = "document.documentElement.scrollHeight"
+LINES_OF_PUNCTUATION = """(() => {
+  const walker = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+  const range = document.createRange();
+  const found = [];
+  while (walker.nextNode()) {
+    const text = walker.currentNode;
+    if (!/^[,.:;)]\\s/.test(text.data)) continue;
+    range.setStart(text, 0);
+    range.setEnd(text, 1);
+    let box = text.parentElement;
+    while (getComputedStyle(box).display === "inline") box = box.parentElement;
+    const start = box.getBoundingClientRect().left + parseFloat(getComputedStyle(box).paddingLeft);
+    const mark = range.getBoundingClientRect();
+    if (mark.width && mark.left < start + 1) found.push(box.innerText);
+  }
+  return found;
+})()"""
+"""The boxes with a line that begins with a comma or the like."""
 
 
 def test_pages_that_were_endless_have_an_end(site: Site, tab: Callable[..., Tab]) -> None:
@@ -117,6 +135,18 @@ def test_links_of_lists_are_large_enough_for_a_finger(tab: Callable[..., Tab]) -
     )
     for path in ("/leagues", "/leagues/hungry-geese", "/games/hungry_geese", "/matches"):
         assert page.open(path).evaluate(small) == [], path
+
+
+def test_no_line_begins_with_punctuation(site: Site, tab: Callable[..., Tab]) -> None:
+    page = tab(width=360).open("/leagues/hungry-geese")
+    for width in range(300, 440, 10):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate(LINES_OF_PUNCTUATION) == [], width
+    page.goto(f"{site.address}/matches/{site.contest.rated[0]}?results=shown")
+    page.locator("[data-ended] a").first.wait_for()
+    for width in range(300, 440, 10):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate(LINES_OF_PUNCTUATION) == [], width
 
 
 def test_the_page_of_an_invitation_is_accessible_on_a_small_phone(
