@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 from datetime import UTC, datetime, timedelta
 
 import httpx
@@ -13,8 +15,9 @@ from ladder.enums import ReplayVisibility
 from ladder.leagues import leagues
 from ladder.people import tokens
 from services.api_client import tls_context
-from services.web import formatting, rating_curve
+from services.web import formatting, plain_texts, rating_curve
 from tests.web.conftest import Site, sign_in
+from tests.web.empty_contest import empty_contest
 from tests.web.seeding import SCRIPT_NAME
 
 SCRIPT = '<script type="module" fetchpriority="low" src="/'
@@ -60,6 +63,44 @@ def test_a_form_that_an_address_does_not_take_gets_a_link_to_the_page(site: Site
     assert answer.status_code == 405
     assert "This address does not take what you sent." in answer.text
     assert 'href="/teams/odo">Open the page</a>' in answer.text
+
+
+def test_the_description_of_a_league_keeps_its_paragraphs_and_links(site: Site) -> None:
+    text = "Two lines\nof one <b>paragraph</b>.\r\n \r\nRules: https://rules.example/a?b=1&c=2."
+    with connect(site.database_url) as conn:
+        league = empty_contest(conn, site, "described").league
+        conn.execute("update leagues set description = %s where id = %s", (text, league.id))
+    link = "https://rules.example/a?b=1&amp;c=2"
+    shown = (
+        "<p>Two lines<br>of one &lt;b&gt;paragraph&lt;/b&gt;.</p>"
+        f'<p>Rules: <a href="{link}" rel="nofollow noopener">{link}</a>.</p>'
+    )
+    assert shown in site.get("/leagues/described", site.contest.host_token).text
+
+
+@pytest.mark.parametrize(
+    ("text", "addresses"),
+    [
+        ("javascript:alert(1) data:text/html,x //a.example mailto:a@a.example", []),
+        ("xhttps://a.example https:// http://.", []),
+        ("<script>https://a.example</script>", ["https://a.example"]),
+        (
+            """https://a.example/"onclick='x' https://b.example/'b""",
+            ["https://a.example/", "https://b.example/"],
+        ),
+        ("(HTTPS://a.example/b), [http://c.example]!", ["HTTPS://a.example/b", "http://c.example"]),
+        ("https://a.example/&quot;onclick", ["https://a.example/&quot;onclick"]),
+    ],
+)
+def test_a_hostile_text_makes_no_markup_but_links(text: str, addresses: list[str]) -> None:
+    shown = str(plain_texts.plain_text_html(text))
+    links = re.findall(r'<a href="([^"]*)" rel="nofollow noopener">([^<]*)</a>', shown)
+    assert [(html.unescape(to), html.unescape(name)) for to, name in links] == [
+        (address, address) for address in addresses
+    ]
+    rest = re.sub(r'<a href="[^"]*" rel="nofollow noopener">([^<]*)</a>', r"\1", shown)
+    assert html.unescape(rest) == f"<p>{text}</p>"
+    assert not re.search("[<>\"']", rest.removeprefix("<p>").removesuffix("</p>"))
 
 
 def test_a_script_in_an_agent_name_is_shown_as_text(site: Site) -> None:

@@ -1,0 +1,29 @@
+"""Texts that people wrote, as HTML: paragraphs, lines and links. All else is shown as written."""
+
+from __future__ import annotations
+
+import re
+from itertools import groupby
+from typing import Final
+
+from markupsafe import Markup, escape
+
+ADDRESS: Final = re.compile(r"""(\bhttps?://[^\s<>"']*[^\s<>"'.,:;!?()\[\]{}])""", re.IGNORECASE)
+"""An address in a text, without the punctuation after it."""
+LINK: Final = Markup('<a href="{0}" rel="nofollow noopener">{0}</a>')
+
+
+def plain_text_html(text: str) -> Markup:
+    """The paragraphs and lines of a text; its http and https addresses become links."""
+    lines = (line.strip() for line in text.splitlines())
+    return Markup("").join(
+        Markup("<p>{}</p>").format(Markup("<br>").join(map(linked_html, block)))
+        for is_filled, block in groupby(lines, bool)
+        if is_filled
+    )
+
+
+def linked_html(line: str) -> Markup:
+    """A line whose addresses are links."""
+    parts = enumerate(ADDRESS.split(line))
+    return Markup("").join(LINK.format(part) if at % 2 else escape(part) for at, part in parts)
