@@ -75,6 +75,13 @@ def test_an_invited_person_answers_on_their_own_page(site: Site) -> None:
         assert "Odo and Friends" not in left.text
 
 
+def test_the_history_of_a_team_says_who_made_a_link(site: Site) -> None:
+    with browser_of(site, new_person(site, "Lin Linker")) as lin:
+        team = post(lin, "/teams/new", "/teams/new", {"name": "Linkers"}).url.path
+        page = post(lin, team, f"{team}/invite", {"max_uses": "1", "days": "7"}).text
+    assert "<strong>Lin Linker</strong> made a link" in page
+
+
 def test_a_refused_form_says_what_to_correct(site: Site) -> None:
     with browser_of(site, site.contest.owner_token) as odo:
         for path, values, message in (
