@@ -84,11 +84,31 @@ def test_a_person_changes_the_password(tab: Callable[..., Tab]) -> None:
     page.get_by_label("New password").fill("another long password")
     press(page, "Change the password")
     expect(page.locator("#present-wrong")).to_be_visible()
+    expect(page.get_by_label("Present password")).to_be_focused()
     made.complaints.clear()  # the browser reports the status 422
     page.get_by_label("Present password").fill(PASSWORD)
     page.get_by_label("New password").fill("another long password")
     press(page, "Change the password")
     expect(page.get_by_text("Your password is changed")).to_be_visible()
+
+
+def test_a_refused_form_takes_the_focus_to_its_error(site: Site, tab: Callable[..., Tab]) -> None:
+    mine = tab()
+    page = mine.open("/sign-in")
+    page.get_by_label("Name").fill("Nobody at all")
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
+    press(page, "Sign in")
+    expect(page.get_by_label("Name")).to_be_focused()
+    page.get_by_label("Token", exact=True).fill("peck_mistyped")
+    press(page, "Use the token")
+    expect(page.get_by_label("Token", exact=True)).to_be_focused()
+    mine.sign_in(site.contest.owner_token)
+    page = mine.open("/teams/odo")
+    page.get_by_text("Invite people", exact=True).click()
+    page.get_by_label("Name of a person").fill("Nobody at all")
+    press(page, "Invite")
+    expect(page.get_by_role("alert")).to_be_focused()
+    mine.complaints.clear()  # the browser reports the status 422
 
 
 def test_an_old_session_confirms_again_before_it_makes_a_token(
