@@ -36,7 +36,7 @@ ROWS: Final = (
     " union all select 'join_league', max(j.id), min(u.name), l.title, l.title, count(*),"
     "   max(j.created_at), min(j.expires_at), l.slug"
     " from join_requests j join leagues l on l.id = j.league_id join users u on u.id = j.user_id"
-    " where l.id = any (%(leagues)s) and j.state = 'waiting' group by l.id"
+    " where l.id = any (%(leagues)s) and j.state = 'waiting' and j.expires_at > now() group by l.id"
 )
 """Requests to join one league are one row, because its host answers them together."""
 
@@ -56,7 +56,7 @@ class RequestKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OpenRequest:
-    """A request that waits; all requests to join one league are one."""
+    """A request that waits for an answer. All requests to join one league count as one."""
 
     kind: RequestKind
     id: str
@@ -111,7 +111,8 @@ def _invitation(row: Mapping[str, Any]) -> tuple[str, str, str]:
 
 def _merge(row: Mapping[str, Any]) -> tuple[str, str, str]:
     title = f"{row['asker']} asks to become part of {row['asked']}"
-    return title, "Its members, agents and entries would move.", f"/teams/{row['page']}#manage"
+    text = "Its members, agents and entries would move to your team."
+    return title, text, f"/teams/{row['page']}#manage"
 
 
 def _joining(row: Mapping[str, Any]) -> tuple[str, str, str]:

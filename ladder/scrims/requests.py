@@ -42,7 +42,7 @@ MOST_WAITING: Final = 50
 MOST_ASKED_DAILY: Final = 10
 """Requests of a team to another one in a UTC day that are not accepted."""
 WAITS: Final = "r.state = 'asked' and r.expires_at > now()"
-"""Whether the request ``r`` waits for an answer, in SQL."""
+"""SQL condition: the request ``r`` waits for an answer."""
 MOST_WAITING_WITH_ONE: Final = (
     "you asked this team already: wait for its answer, or withdraw that request"
 )

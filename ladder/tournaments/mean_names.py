@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 POINTS_A_HEAT: Final = "points per heat"
-"""In tables of heats, if the entrants have different numbers of heats."""
+"""Mean of tables of heats, if the entrants have different numbers of heats."""
 SCORE_A_PAIRING: Final = "score per pairing"
-"""In tables of gauntlets that rank by means."""
+"""Mean of tables of gauntlets that rank by means."""
 MEANS: Final = (POINTS_A_HEAT, SCORE_A_PAIRING)

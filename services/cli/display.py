@@ -11,6 +11,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
@@ -125,7 +126,7 @@ def rich_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> obje
 
 
 def _is_numeric(rows: Sequence[Sequence[object]], place: int) -> bool:
-    return all(isinstance(row[place], int | float | None) for row in rows)
+    return all(isinstance(row[place], int | float | Decimal | None) for row in rows)
 
 
 def cell_text(value: object) -> str:

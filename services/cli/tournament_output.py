@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from itertools import groupby
 from typing import Final
 
@@ -41,7 +42,7 @@ def show_tables(rows: list[Json]) -> None:
             [
                 (
                     *(row["rank"], row["agent_name"], row["score"], row["played"]),
-                    *(row["tie_breaks"][name] for name in means),
+                    *(Decimal(row["tie_breaks"][name]) for name in means),
                     row["explanation"],
                 )
                 for row in lines

@@ -36,7 +36,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
     jobs = all_jobs(send_wake_up, open_blobs(settings.blobs_url), redis_url=settings.redis_url)
-    gc.freeze()  # modules stay to the end, so the collector need not look at them
+    gc.freeze()  # modules live as long as the process, so the collector skips them
     leader.lead(settings.database_url, jobs, stopping)
     log_event("scheduler_stopped")
 

@@ -25,7 +25,7 @@ def test_the_round_stays_on_a_card_with_long_titles(league: str, tournament: str
 
 
 @pytest.mark.parametrize("room", [520, 1120])
-def test_joined_titles_have_room_and_use_it(room: int) -> None:
+def test_joined_titles_fill_their_room(room: int) -> None:
     text = join_titles(PEN, (LONG, "Spring cup", "Round 2"), size=26, room=room, lines=1)
     assert text.endswith("…, Spring cup, Round 2")
     assert room - 30 < PEN.textlength(text, font=font(26)) <= room

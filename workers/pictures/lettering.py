@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
@@ -61,25 +62,28 @@ def draw_text(
 def join_titles(
     pen: ImageDraw.ImageDraw, titles: Sequence[str], *, size: int, room: int, lines: int
 ) -> str:
-    """The titles with commas between them. The longest ones are cut until all have room.
+    """Joins the titles with commas. Cuts the longest ones until the text fits.
 
-    The last one is not cut.
+    Never cuts the last one.
     """
     *first, last = map(clean, titles)
     fits = _fitting(pen, font(size), room)
-    text = last
-    for most in range(max(map(len, first), default=0), 0, -1):
+
+    def cut(most: int) -> str:
         short = [one if len(one) <= most else f"{one[:most].rstrip()}…" for one in first]
-        text = ", ".join(one for one in (*short, last) if one)
-        if " ".join(_wrap(clean(text), fits, lines)) == text:
-            break
-    return text
+        return ", ".join(one for one in (*short, last) if one)
+
+    def is_too_long(most: int) -> bool:
+        return " ".join(_wrap(clean(cut(most)), fits, lines)) != cut(most)
+
+    sizes = range(1, max(map(len, first), default=1) + 1)
+    return cut(max(1, bisect_left(sizes, True, key=is_too_long)))
 
 
 def _fitting(
     pen: ImageDraw.ImageDraw, chosen: ImageFont.FreeTypeFont | ImageFont.ImageFont, room: int
 ) -> Callable[[str], bool]:
-    """Whether a text has room on one line."""
+    """Returns a function that says whether a text fits on one line."""
     return lambda text: pen.textlength(text, font=chosen) <= room
 
 

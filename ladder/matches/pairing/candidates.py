@@ -15,7 +15,7 @@ from ladder.matches.records import LineupSeat
 class Candidate(Struct, frozen=True, gc=False):
     """An active entry for the pairing. It is a struct, which is made faster than a dataclass.
 
-    The garbage collector does not look at it: it holds only texts and numbers.
+    The garbage collector skips this struct, because it holds only texts and numbers.
     """
 
     entry_id: EntryId

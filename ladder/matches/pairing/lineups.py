@@ -198,15 +198,16 @@ class _LineupMaker:
         for lineup, near, likely in zip(drawn, places, weights, strict=True):
             if lineup[0] in played:
                 continue
+            is_refused = False
             if len(lineup) < self._seats or not played.isdisjoint(lineup):
                 self._count_as_played(uncounted)
                 uncounted = []
-                del lineup[self._count_kept(lineup, played, values) :]
+                is_refused = self._shorten(lineup, played, values)
             if len(lineup) < self._seats:
                 now = likely * (self._field.value[near] / values[near])
                 for member in lineup[:-1]:
                     now *= self._field.novelty(member, near)
-                full = self._fill_lineup(lineup, near, now)
+                full = self._fill_lineup(lineup, near, now, may_be_anybody=not is_refused)
                 if full is None:
                     continue
                 lineup = full
@@ -218,9 +219,9 @@ class _LineupMaker:
     def _draw_partners(
         self, leads: Sequence[int], places: Indices, weights: Floats
     ) -> list[list[int]]:
-        """Returns a lineup for each lead, as if it were the only one.
+        """Draws a lineup for each lead, as if the other leads were not there.
 
-        A lineup is short if a drawn partner may not join it.
+        A lineup is short if no draw may join it.
         """
         lineups = [[lead] for lead in leads]
         last, likely, rows = list(leads), weights.copy(), np.arange(len(leads))
@@ -234,25 +235,32 @@ class _LineupMaker:
                 if len(lineup) < size:
                     continue
                 partner = self._draw_random_partner(lineup)
+                if partner is None:
+                    partner = last[row]
+                    if not self._field.may_join(partner, lineup, False):
+                        likely[row][places[row] == partner] = 0.0
+                        partner = self._draw_weighted_partner(lineup, places[row], likely[row])
                 if partner is not None:
                     last[row] = partner
-                elif not self._field.may_join(last[row], lineup, False):
-                    continue
-                lineup.append(last[row])
+                    lineup.append(partner)
         return lineups
 
-    def _count_kept(self, lineup: Sequence[int], played: Collection[int], values: Floats) -> int:
-        """Returns how many members stay in a lineup that was drawn before those ``played``.
+    def _shorten(self, lineup: list[int], played: Collection[int], values: Floats) -> bool:
+        """Removes members from a lineup, since the entries in ``played`` have played.
 
-        ``values`` were the values then. They fall when an entry plays. So the first member that
-        played stays with a chance of its new value divided by the old one, and the members after it
-        are drawn anew. Then each lineup is as likely as if it were drawn now.
+        ``values`` are the values at the draw. The value of an entry falls when it plays. So the
+        first member that played stays with the chance new value / old value. The members after it
+        are drawn again. So each lineup is as likely as if it were drawn now.
+
+        Returns whether that member was removed. Its seat was not given to an entry of the whole
+        field, and is not given so now.
         """
         for number, place in enumerate(lineup):
             if place in played:
                 stays = self._noise.random() * values.item(place) < self._field.value.item(place)
-                return number + stays
-        return len(lineup)
+                del lineup[number + stays :]
+                return not stays
+        return False
 
     def _count_as_played(self, lineups: Sequence[Sequence[int]]) -> None:
         """Counts these lineups, and draws new random factors for their members."""
@@ -265,16 +273,23 @@ class _LineupMaker:
         return KEEN + (1 - KEEN) * self._noise.random(count)
 
     def _fill_lineup(
-        self, begun: Sequence[int], places: Indices, likely: Floats
+        self,
+        begun: Sequence[int],
+        places: Indices,
+        likely: Floats,
+        may_be_anybody: bool = True,
     ) -> list[int] | None:
-        """Returns a full lineup that begins so, or another one of its lead; None if none exists.
+        """Returns a full lineup that begins with ``begun``, or another one with its lead.
 
-        ``likely`` are the weights of ``places``, without the novelty of the last member.
+        None: the lead has no legal lineup. ``likely`` are the weights of ``places``, without the
+        novelty of the last member. The next member may be drawn from the whole field, unless
+        ``may_be_anybody`` is false.
         """
         lineup = list(begun)
         while len(lineup) < self._seats:
             likely *= self._field.novelty(lineup[-1], places)
-            partner = self._draw_random_partner(lineup)
+            partner = self._draw_random_partner(lineup) if may_be_anybody else None
+            may_be_anybody = True
             if partner is None:
                 partner = self._draw_weighted_partner(lineup, places, likely)
             if partner is None:

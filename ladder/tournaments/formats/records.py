@@ -276,7 +276,7 @@ class Standing:
 
     @property
     def mean(self) -> str:
-        """The mean that orders the table, with at most two decimal places; empty if sums do."""
+        """The mean that orders the table, with at most two decimals. Empty if sums order it."""
         shown = dict(self.tie_breaks)
         mean = next((shown[name] for name in MEANS if name in shown), None)
         return decimal_text(Fraction(mean), 2) if mean else ""

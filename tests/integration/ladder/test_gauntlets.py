@@ -87,7 +87,7 @@ def test_rule_is_shown_before_the_lock_and_is_not_in_the_stored_plan(duels: Cont
     assert row[1] is True
 
 
-def test_gauntlet_that_is_cancelled_before_its_lock_keeps_the_rule_that_it_showed(
+def test_gauntlet_cancelled_before_its_lock_keeps_its_shown_rule(
     duels: Contest,
 ) -> None:
     cup = raise_cup(duels, GAUNTLET)
@@ -97,7 +97,7 @@ def test_gauntlet_that_is_cancelled_before_its_lock_keeps_the_rule_that_it_showe
     assert describe_plan(cup.row.plan) == shown
 
 
-def test_gauntlet_of_an_older_version_that_is_cancelled_later_ranks_by_sums(
+def test_cancelled_gauntlet_of_an_older_version_ranks_by_sums(
     duels: Contest,
 ) -> None:
     cup = start(duels, GAUNTLET, by_older_version=True)

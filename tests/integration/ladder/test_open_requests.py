@@ -86,9 +86,9 @@ def test_answered_requests_are_not_listed(pair: Pair) -> None:
 
 def test_expired_requests_are_not_listed(pair: Pair) -> None:
     ask_in_every_way(pair)
-    for table in ("scrim_requests", "team_invitations", "team_merges"):
+    for table in ("scrim_requests", "team_invitations", "team_merges", "join_requests"):
         pair.contest.conn.execute(f"update {table} set expires_at = now()")
-    assert [one.kind for one in waiting(pair, pair.asked[0])] == ["join_league"]
+    assert waiting(pair, pair.asked[0]) == []
 
 
 def test_requests_to_join_one_league_are_one_row(pair: Pair) -> None:

@@ -144,7 +144,7 @@ def test_sampling_keeps_the_distribution_of_opponents(monkeypatch: pytest.Monkey
 def test_lineups_that_are_drawn_together_are_as_likely_as_single_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The anchors are worth much until they play, and lead no lineup."""
+    """The first game of an anchor has a high value. Anchors lead no lineup."""
     monkeypatch.setattr(WHOLE_PATH, 0)
     field = ladder(600, loss=1e-5)
     anchors = [replace(field[n], sigma=300.0, loss=3e-4, is_anchor=True) for n in range(0, 600, 30)]
@@ -168,6 +168,54 @@ def test_lineups_that_are_drawn_together_are_as_likely_as_single_ones(
     one_by_one, together = games_and_repeats(1), games_and_repeats(10)
     assert together[0] == pytest.approx(one_by_one[0], rel=0.025)
     assert together[1] == pytest.approx(one_by_one[1], rel=0.25)
+
+
+def test_a_random_partner_is_as_likely_in_lineups_that_are_drawn_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Only a random partner is of the other half. Many others have the bundle of a member."""
+    monkeypatch.setattr(WHOLE_PATH, 0)
+    monkeypatch.setattr("ladder.matches.pairing.lineups.ANYBODY", 0.3)
+    field = [
+        candidate(
+            n,
+            mu=9000.0 * (n % 2) + n,
+            sigma=20.0,
+            loss=1e-5,
+            digest=f"digest {n // 2 % 5}",
+        )
+        for n in range(300)
+    ]
+    table, terms = CandidateTable.from_candidates(field, 4, {}), LineupTerms(4, BETA)
+
+    def mixed(group: int) -> float:
+        """Share of lineups with entries of both halves."""
+        monkeypatch.setattr("ladder.matches.pairing.candidate_arrays.GROUP", group)
+        return mean(
+            len({int(entry[-1]) % 2 for entry in lineup}) == 2
+            for seed in range(200)
+            for lineup in players(
+                propose_from_table(
+                    table, terms, lineups=30, rng=Random(seed), met=EncounterCounts()
+                )
+            )
+        )
+
+    assert mixed(10) == pytest.approx(mixed(1), rel=0.08)
+
+
+def test_opponents_that_met_often_are_rare_in_lineups_that_are_drawn_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(WHOLE_PATH, 0)
+    field = ladder(400, loss=1e-5)
+    numbers = {each.entry_id: n for n, each in enumerate(field)}
+    games = [[a, b] for a, b in combinations(range(400), 2) if (a + b) % 2]
+    known = EncounterCounts(numbers, games, times=10)
+    table, terms = CandidateTable.from_candidates(field, 4, numbers), LineupTerms(4, BETA)
+    found = propose_from_table(table, terms, lineups=300, rng=Random(1), met=known)
+    places = [[numbers[EntryId(entry)] for entry in lineup] for lineup in players(found)]
+    assert mean((a + b) % 2 for lineup in places for a, b in combinations(lineup, 2)) < 0.25
 
 
 @pytest.mark.parametrize(("entries", "least", "most"), [(100, 0.07, 0.2), (400, 0.005, 0.05)])

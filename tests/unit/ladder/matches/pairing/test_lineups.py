@@ -20,6 +20,7 @@ from tests.unit.ladder.matches.pairing.candidate_fields import (
     candidate,
     counted,
     fields,
+    ladder,
     pair,
     players,
 )
@@ -43,6 +44,14 @@ def test_every_lineup_is_complete_and_legal(
         competing = {c.team_id for c in field if c.weight > 0 and not c.is_anchor}
         bound = [p.team_id for p in inside if p.team_id in competing]
         assert same_team or len(set(bound)) == len(bound)
+
+
+def test_no_lineup_of_a_large_field_has_two_agents_of_a_team() -> None:
+    field = [replace(each, team_id=TeamId(f"tea_{n % 5}")) for n, each in enumerate(ladder(1100))]
+    team = {str(each.entry_id): each.team_id for each in field}
+    found = players(pair(field, 200))
+    assert len(found) == 200
+    assert all(len({team[entry] for entry in lineup}) == 4 for lineup in found)
 
 
 # Only two anchors may share a lineup: each shares bundle or team with the competitor.
