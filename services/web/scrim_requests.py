@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import cycle, islice
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Request, Response
@@ -46,7 +47,6 @@ NEW: Final = {
     "privacy.logs": "own",
     "expires_hours": "48",
 }
-LINEUP: Final = ("agent", "opponent")
 KeyQuery = Annotated[str, Query(max_length=64, pattern=rf"{KEY}|^$")]
 
 
@@ -101,7 +101,8 @@ def show_new_scrim(
         path = "/new-scrim"
         return redirect(formatting.sign_in_address(path, league=league, opponent=opponent))
     place = find_place(conn, who, league, team, opponent)
-    return new_scrim_page(request, conn, who, place, Form({**NEW, "opponent": opponent}))
+    form = Form({**form_defaults(place), "opponent": opponent})
+    return new_scrim_page(request, conn, who, place, form)
 
 
 @router.post("/new-scrim")
@@ -112,19 +113,23 @@ def ask_for_scrim(request: Request, conn: Db, who: Visitor, given: forms.Sent) -
     auth.check_scopes(who, SCOPES)
     names = [forms.parse_key(given, name) for name in ("league", "team")]
     place = find_place(conn, who, *names)
-    form = Form.of(given, NEW)
+    form = Form.of(given, form_defaults(place))
     if place is None:
         return new_scrim_page(request, conn, who, place, form)
     made = ""
     try:
-        lineup = [form.values["agent"]] + [form.values["opponent"]] * (place.season.seats - 1)
-        values = {name: value for name, value in form.values.items() if name not in LINEUP}
+        form.lists["lineup"] = lineup_of(form, place.season.seats)
+        values = {
+            name: value
+            for name, value in form.values.items()
+            if not name.startswith(("agent", "opponent"))
+        }
         body = NewScrimRequestBody.model_validate(
             {
                 **forms.nest_names(values),
                 "season": place.season.id,
                 "team": place.team.id,
-                "lineup": lineup,
+                "lineup": form.lists["lineup"],
             }
         )
         asked = scrim_access.new_request(conn, who, body)
@@ -236,6 +241,18 @@ def new_scrim_page(
         today=place and game_limits.games_today(conn, place.season, place.team.id),
         may="scrims:write" in who.scopes or who.is_admin,
     )
+
+
+def form_defaults(place: ScrimPlace | None) -> dict[str, str]:
+    """The fields of the form, with one for each further opponent: ``opponent.2``."""
+    seats = place.season.seats if place else 2
+    return {**NEW, **{f"opponent.{number}": "" for number in range(2, seats)}}
+
+
+def lineup_of(form: Form, seats: int) -> list[str]:
+    """The own agent, then the chosen opponents in turn, as in `peck scrims ask`."""
+    chosen = [one for name, one in form.values.items() if name.startswith("opponent") and one]
+    return [form.values["agent"], *islice(cycle(chosen), seats - 1)]
 
 
 def options(words: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -123,6 +123,30 @@ def test_a_scrim_is_asked_for_by_keyboard(site: Site, mine: Tab) -> None:
     expect(page.locator(".chip", has_text="cancelled").first).to_be_visible()
 
 
+def test_named_opponents_take_the_other_seats_in_turn(site: Site, mine: Tab) -> None:
+    page = mine.open(f"/new-scrim?opponent={site.contest.active[0].agent_id}")
+    expect(page.get_by_text("It takes the other 3 seats")).to_be_visible()
+    page.get_by_text("More opponents").press("Enter")
+    page.get_by_label("Opponent 2").select_option("Anchor: greedy: starts at once (Pecking Order)")
+    press(page, "Ask for the scrim")
+    seats = page.locator("section", has_text="Agents").locator("li .name")
+    assert seats.all_inner_texts()[1:] == ["Long Neck", "Anchor: greedy", "Long Neck"]
+    page.get_by_role("link", name="See the games").click()
+    press(page, "Cancel unplayed games")
+
+
+def test_a_refused_lineup_is_told_beside_the_opponent(site: Site, mine: Tab) -> None:
+    page = mine.open("/new-scrim")
+    page.get_by_text("More opponents").press("Enter")
+    for label, agent in (("Opponent", 1), ("Opponent 2", 2)):
+        asked = site.contest.active[agent].agent_id
+        page.get_by_label(label, exact=True).select_option(asked)
+    press(page, "Ask for the scrim")
+    expect(page.locator("#opponent-wrong")).to_contain_text("Ask one team at a time")
+    expect(page.get_by_label("Opponent 2")).to_be_visible()
+    mine.complaints.clear()  # the browser reports the status 422
+
+
 def test_a_request_is_declined_with_a_word(site: Site, mine: Tab) -> None:
     page = mine.open("/scrims")
     with page.expect_navigation():
