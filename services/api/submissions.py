@@ -158,13 +158,14 @@ async def upload_submission(
     app_state = app_state_of(request)
 
     def record(body: uploads.ReceivedBody) -> Response:
+        name = filename or body.filename or "main.py"
+        uploads.refuse_other_files(body, name)
         with (
             body.file,
             app_state.blobs.receive(body.chunks(), limit_bytes=planned.limit_bytes) as incoming,
             transaction(app_state) as conn,
         ):
             stored = incoming.stored
-            name = filename or body.filename or "main.py"
             upload = Upload(stored.digest, stored.size, name, message)
             into = None
             if planned.season is not None:

@@ -19,6 +19,7 @@ from fastapi import Header, Request
 from starlette.requests import ClientDisconnect
 
 from ladder.entries.deadlines import LONGEST_UPLOAD_SECONDS
+from ladder.errors import Invalid
 from ladder.ids import AgentId, UserId
 from ladder.leagues.records import Season
 from ladder.people.records import Viewer
@@ -36,6 +37,11 @@ IN_MEMORY_BYTES: Final = 1 << 20
 RECEIVE_SECONDS: Final = (
     LONGEST_UPLOAD_SECONDS - 60.0
 )  # leaves a minute for the rest of the request
+SUFFIXES: Final = (".py", ".zip", ".tar", ".gz", ".tgz")
+"""Ends of the names of files that can be an agent."""
+ARCHIVE_STARTS: Final = (b"\x1f\x8b", b"PK")
+TAR_MARK: Final = slice(257, 262)
+"""Where a .tar has the bytes ``ustar``."""
 SHA256: Final = re.compile(r"(?:^|,)\s*sha-256=:([A-Za-z0-9+/=]+):")
 
 ContentDigest = Annotated[
@@ -186,6 +192,20 @@ async def receive_bundle(
     except BaseException:
         file.close()
         raise
+
+
+def refuse_other_files(body: ReceivedBody, name: str) -> None:
+    """Raises Invalid for a file that is neither Python nor an archive, by name and first bytes."""
+    body.file.seek(0)
+    start = body.file.read(TAR_MARK.stop)
+    is_archive = start.startswith(ARCHIVE_STARTS) or start[TAR_MARK] == b"ustar"
+    if not is_archive and not name.lower().endswith(SUFFIXES):
+        body.file.close()
+        raise Invalid(
+            "file",
+            "send a .py file, or a .tar.gz, .tar or .zip with main.py or peck.json at its root:"
+            f" {name} is neither",
+        )
 
 
 def too_large_problem(limit_bytes: int) -> ProblemError:

@@ -170,7 +170,7 @@ def record(request: Request, app_state: State, who: Viewer, body: ReceivedBody) 
     with body.file:
         session.check_form(request, body.fields.get("form_token", ""))
         form = form_of(body.fields)
-        form.values["digest"] = body.digest  # the same page with another file is another request
+        form.values["file"] = body.digest  # the same page with another file is another request
         try:
             agent_id = submit_file(request, app_state, who, form, body)
         except (ValidationError, LadderError, ProblemError) as error:
@@ -191,6 +191,8 @@ def submit_file(
         raise Invalid("message", field_messages.BY_PATTERN[LINE])
     if len(values["message"]) > MOST_NOTE_CHARACTERS:
         raise Invalid("message", f"use at most {MOST_NOTE_CHARACTERS} characters")
+    name = body.filename or "main.py"
+    uploads.refuse_other_files(body, name)
     with (
         app_state.blobs.receive(body.chunks(), limit_bytes=records.MOST_BUNDLE_BYTES) as incoming,
         transaction(app_state) as conn,
@@ -205,7 +207,7 @@ def submit_file(
                 "file", f"send at most {size_text(season.max_bundle_bytes)} to this season"
             )
         stored = incoming.stored
-        sent = Upload(stored.digest, stored.size, body.filename or "main.py", values["message"])
+        sent = Upload(stored.digest, stored.size, name, values["message"])
         into = SeasonToEnter(season, values["profile"], arrival_of(request))
 
         def act() -> None:

@@ -109,6 +109,15 @@ def test_a_file_that_is_too_large_is_not_sent(site: Site, tab: Callable[..., Tab
     assert "/agents/age_" in page.url
 
 
+def test_a_file_that_can_be_no_agent_is_not_sent(site: Site, tab: Callable[..., Tab]) -> None:
+    mine = tab()
+    mine.sign_in(site.contest.owner_token)
+    page = mine.open("/upload?league=hungry-geese")
+    _choose(page, "readme.txt", b"Read this first.")
+    expect(page.locator("[data-told]")).to_contain_text("readme.txt cannot be an agent.")
+    assert not page.get_by_label("File").evaluate("input => input.checkValidity()")
+
+
 @pytest.mark.parametrize(
     ("name", "refusal"),
     [

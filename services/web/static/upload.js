@@ -1,6 +1,7 @@
 // The upload page: drop a file, several files or a folder; or take the template. Several files become
-// one .tar. A file that the site would refuse is not sent: it is too large, or a .zip without a file
-// that starts the agent. Without script the page has a plain field for one file.
+// one .tar. A file that the site would refuse is not sent: it is too large, neither Python nor an
+// archive, or a .zip without a file that starts the agent. Without script the page has a plain field
+// for one file.
 
 const BLOCK = 512;
 
@@ -97,6 +98,9 @@ async function namesInZip(file) {
 async function refusal(file, limit) {
   if (file.size > limit) {
     return `${file.name} has ${sizeText(file.size)}; this league takes at most ${sizeText(limit)}. Leave out what the agent does not need to play.`;
+  }
+  if (!/\.(py|zip|tar|gz|tgz)$/i.test(file.name)) {
+    return `${file.name} cannot be an agent. Choose a .py file, or a .tar.gz, .tar or .zip with main.py or peck.json at its root.`;
   }
   const names = /\.zip$/i.test(file.name) ? await namesInZip(file).catch(() => []) : [];
   return names.length ? missingStart(`${file.name} has`, names) : "";

@@ -153,7 +153,9 @@ def newcomer(world: World) -> Iterator[httpx.Client]:
         yield browser
 
 
-def upload(browser: httpx.Client, world: World, content: bytes, **values: str) -> httpx.Response:
+def upload(
+    browser: httpx.Client, world: World, content: bytes, filename: str = "main.py", **values: str
+) -> httpx.Response:
     """Sends the form of the upload page as it is now, with these values."""
     page = browser.get("/upload").text
     key = page.split('name="key" value="', 1)[1].split('"', 1)[0]
@@ -164,7 +166,7 @@ def upload(browser: httpx.Client, world: World, content: bytes, **values: str) -
         "name": "First",
         **values,
     }
-    return browser.post("/upload", data=fields, files={"file": ("main.py", content)})
+    return browser.post("/upload", data=fields, files={"file": (filename, content)})
 
 
 def test_an_upload_of_another_site_is_refused(newcomer: httpx.Client, world: World) -> None:
@@ -213,6 +215,13 @@ def test_a_refused_upload_names_the_field(
     page = upload(newcomer, world, GOOD, **values)
     assert page.status_code == 422
     assert message in page.text
+
+
+def test_page_refuses_a_file_that_can_be_no_agent(newcomer: httpx.Client, world: World) -> None:
+    page = upload(newcomer, world, b"Read this first.", filename="readme.txt")
+    assert page.status_code == 422
+    assert "Send a .py file" in page.text
+    assert "No agents yet" in newcomer.get("/me").text
 
 
 def test_an_agent_may_have_a_name_without_latin_letters(

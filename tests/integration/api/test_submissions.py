@@ -186,6 +186,23 @@ def test_an_empty_body_is_refused(world: World) -> None:
     assert upload(world, b"").status_code == 422
 
 
+@pytest.mark.parametrize("query", ["", "&filename=notes"])
+def test_a_file_that_can_be_no_agent_is_refused_uncounted(world: World, query: str) -> None:
+    season = world.seasons["public"]
+    before = world.client("member").limits(season)["used"]
+    body = part(b"Read this first.", 'name="file"; filename="readme.txt"') + b"--XX--"
+    refused = send_form(world, body, f"?season={season}{query}")
+    assert refused.status_code == 422
+    assert re.search(r"send a \.py file, .* (readme\.txt|notes) is neither", refused.text)
+    assert world.client("member").limits(season)["used"] == before
+    assert not world.blobs.exists(digest(b"Read this first."))
+
+
+def test_an_archive_of_any_name_is_accepted(world: World) -> None:
+    for start in (b"\x1f\x8b", b"PK\x03\x04", b"\0" * 257 + b"ustar"):
+        assert upload(world, start + b"any", "?filename=agent.v2").status_code == 201
+
+
 def test_a_large_bundle_arrives_whole(world: World) -> None:
     content = bytes(range(256)) * 20_000
     made = world.client("member").upload(world.agents["public.member"], content)
