@@ -1,4 +1,4 @@
-"""Says why an entry has no rank of its own, and which entry stands for a team. Pure."""
+"""Says why an entry has no rank, which entry stands for a team, and who shares a score. Pure."""
 
 from __future__ import annotations
 
@@ -38,6 +38,22 @@ class RankReason:
 def row_of_team(rows: Iterable[BoardRow], team_id: TeamId) -> BoardRow | None:
     """The row of the entry that stands for the team."""
     return next((row for row in rows if row.team_id == team_id and not row.is_anchor), None)
+
+
+def rows_of_same_score(row: BoardRow | None, rows: Iterable[BoardRow]) -> list[BoardRow]:
+    """The other rows with exactly this official score, as agents with equal bytes have.
+
+    Compares no bytes, so it tells a reader of the board nothing new.
+    """
+    if row is None or row.official is None:
+        return []
+    return [
+        one
+        for one in rows
+        if one.entry_id != row.entry_id
+        and one.official is not None
+        and (one.official.score, one.official.sigma) == (row.official.score, row.official.sigma)
+    ]
 
 
 def why_no_rank(entry: Entry, rows: Iterable[BoardRow]) -> RankReason | None:

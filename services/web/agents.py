@@ -218,7 +218,10 @@ def standing_context(
 ) -> dict[str, Any]:
     """Rank, score and curve of an entry, for the template."""
     values: dict[str, Any] = dict.fromkeys(
-        ("league", "runs", "standing", "ranked", "rank_reason", "shown_score", "curve")
+        (
+            *("league", "runs", "standing", "same_score", "ranked", "rank_reason", "shown_score"),
+            "curve",
+        )
     )
     if entry is None or season is None:
         return values
@@ -226,6 +229,7 @@ def standing_context(
     values["league"] = leagues.get_league(conn, season.league_id)
     values["runs"] = may_manage(who, records.league_resource(values["league"]))
     values["standing"] = board.rows.row_of(entry.id)
+    values["same_score"] = rank_reasons.rows_of_same_score(values["standing"], board.rows)
     values["rank_reason"] = rank_reasons.why_no_rank(entry, board.rows)
     values["ranked"] = board.rows.ranked
     values["shown_score"] = entry.mu + season.score_offset

@@ -17,6 +17,7 @@ from ladder.standings.board_ranking import Board
 from services import application
 from services.api_client import ApiError
 from services.http import leaderboard_cache
+from tests.integration.api.browsing import browse
 from tests.integration.api.shared import fresh_world as fresh_world
 from tests.integration.api.shared import world as world
 from tests.integration.api.world import World, play_rated
@@ -61,6 +62,31 @@ def test_a_board_becomes_hidden_with_its_league(fresh_world: World) -> None:
     tag = fresh_world.http.get(path).headers["etag"]
     fresh_world.client("host").patch("/v1/leagues/public", {"visibility": "private"})
     assert fresh_world.http.get(path, headers={"If-None-Match": tag}).status_code == 404
+
+
+def test_an_agent_page_names_rows_of_the_same_score(fresh_world: World) -> None:
+    world = fresh_world
+    twins = [f"private.{person}" for person in ("member", "insider")]
+    same = "exactly this score"
+    page = f"/agents/{world.agents[twins[0]]}"
+    with world.connect() as conn:
+        conn.execute(
+            "update submissions set digest = 'twins' where id = any (%s)",
+            ([world.submissions[twin] for twin in twins],),
+        )
+    world.entries["private.member"], mine = world.entries[twins[1]], world.entries[twins[0]]
+    play_rated(world, "private")
+    world.entries["private.member"] = mine
+    with browse(world, "member") as browser:
+        assert same not in browser.get(page).text
+        with world.connect() as conn:
+            OfficialFitter().refit(conn, SeasonId(world.seasons["private"]))
+        shown = browser.get(page).text
+        assert f"Flood {twins[1]}</a> of Team insider has {same}" in shown
+        world.client("host").remove_member("private", world.users["member"])
+        shown = browser.get(page).text
+        assert "Live score" in shown
+        assert same not in shown, "a person outside the league sees none of its leaderboard"
 
 
 def test_an_answer_from_memory_equals_that_of_the_route(world: World) -> None:

@@ -17,6 +17,7 @@ from ladder.ratings.fitting import OfficialFitter
 from ladder.ratings.official.season_suspects import RECOVERY
 from ladder.ratings.season_log import SeasonLog
 from ladder.standings import leaderboard
+from ladder.standings.rank_reasons import rows_of_same_score
 from tests.integration.ladder.contest import Contest, make_contest
 
 
@@ -159,6 +160,11 @@ def test_equal_bundles_count_as_one_contender(contest: Contest) -> None:
         two.rank,
         two.chances,
     )
+    rows = leaderboard.read_board(contest.conn, contest.season.id).rows
+    for own, other in (twins, twins[::-1]):
+        found_rows = rows_of_same_score(rows.row_of(own), rows)
+        assert [row.entry_id for row in found_rows] == [other]
+    assert rows_of_same_score(rows.row_of(others[0]), rows) == []
 
 
 def test_a_new_entry_starts_with_the_score_of_its_predecessor(contest: Contest) -> None:
