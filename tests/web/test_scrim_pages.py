@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -145,6 +146,18 @@ def test_a_refused_lineup_is_told_beside_the_opponent(site: Site, mine: Tab) -> 
     expect(page.locator("#opponent-wrong")).to_contain_text("Ask one team at a time")
     expect(page.get_by_label("Opponent 2")).to_be_visible()
     mine.complaints.clear()  # the browser reports the status 422
+
+
+@pytest.mark.parametrize("width", [375, 1280])
+def test_a_scrim_shows_intervals_as_numbers(
+    site: Site, tab: Callable[..., Tab], width: int
+) -> None:
+    shown = tab(width=width)
+    shown.sign_in(site.contest.owner_token)
+    page = shown.open(f"/scrims/{site.contest.scrim}")
+    intervals = page.locator("tbody td .sub", has_text=re.compile(r"^\d+% to \d+%$"))
+    expect(intervals.first).to_be_visible()
+    assert intervals.count() == page.locator("tbody tr").count()
 
 
 def test_a_request_is_declined_with_a_word(site: Site, mine: Tab) -> None:
