@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Self
 
+from ladder.fault_reasons import short_reason
 from ladder.notices.kinds import NoticeKind
 
 Facts = Mapping[str, Any]
@@ -71,7 +72,8 @@ def words_of(kind: NoticeKind, facts: Facts) -> Words:
 def _agent(title: str, text: str, *, has_reason: bool = False) -> Callable[[Facts], Words]:
     def make(facts: Facts) -> Words:
         known = {**facts, **facts["details"], "agent_name": facts["agent_name"] or "an agent"}
-        reason = f" The reason: {facts['reason'].rstrip('.')}." if facts["reason"] else ""
+        why = short_reason(facts["reason"] or "").rstrip(".")
+        reason = f" The reason: {why}." if why else ""
         path = f"/agents/{facts['agent_id']}"
         return Words(
             title.format_map(known),

@@ -15,6 +15,7 @@ from markupsafe import Markup, escape
 
 from games import GAMES
 from ladder.entries.records import Newcomers
+from ladder.fault_reasons import DETAILS, OBSERVED, short_reason
 from ladder.leagues.measures import Estimate
 from ladder.leagues.measures import MeasureKind as Measured
 from ladder.leagues.medals import MedalRuleKind, MedalRules, MedalStatus
@@ -44,10 +45,6 @@ TEAM_ACTS: Final = {
     "merge": "merged two teams",
 }
 """Words for the acts of a team's log."""
-DETAILS: Final = " Details: "
-"""Between the sentence of a seat's fault and its numbers."""
-OBSERVED: Final = re.compile(r" \((observation\.\w+ \d+)\)$")
-"""The number of a fault's step as the agent saw it."""
 UNITS: Final = (("d", 86400), ("h", 3600), ("min", 60))
 
 
@@ -255,12 +252,6 @@ def newcomers_text(newcomers: Newcomers) -> str:
         if count
     ]
     return f"{', and '.join(told)}."
-
-
-def short_reason(reason: str) -> str:
-    """The sentence of a reason, without its numbers. It names the step once; loading is no step."""
-    sentence = OBSERVED.sub("", reason).partition(DETAILS)[0]
-    return re.sub(r"^[A-Z]+ at step (?:0: |(\d+): (?=.*\bstep \1\b))", "", sentence)
 
 
 def seat_reason(seat: Seat) -> str:

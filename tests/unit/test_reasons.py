@@ -1,10 +1,13 @@
-"""The reason of a fault as pages show it."""
+"""The reason of a fault as pages and notices show it."""
 
 from __future__ import annotations
 
 import pytest
 
-from services.web.formatting import reason_html, short_reason
+from ladder.fault_reasons import short_reason
+from ladder.notices.kinds import NoticeKind
+from ladder.notices.texts import words_of
+from services.web.formatting import reason_html
 
 
 @pytest.mark.parametrize(
@@ -32,6 +35,14 @@ from services.web.formatting import reason_html, short_reason
 )
 def test_a_reason_names_its_step_once(stored: str, shown: str) -> None:
     assert short_reason(stored) == shown
+
+
+def test_a_notice_tells_the_reason_as_the_page_does() -> None:
+    reason = "ERROR at step 1: Raised in step 1: NameError: name 'x' (observation.step 0)"
+    facts = {"agent_id": "age", "agent_name": "Ada", "entry_id": "ent", "league_title": "Geese"}
+    words = words_of(NoticeKind.VALIDATION_FAILED, {**facts, "details": {}, "reason": reason})
+    told = "It does not play in Geese. The reason: Raised in step 1: NameError: name 'x'."
+    assert words.text == told
 
 
 def test_the_step_as_the_agent_saw_it_is_folded() -> None:

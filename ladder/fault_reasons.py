@@ -1,0 +1,17 @@
+"""The text of a stored reason for people, without its numbers."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+DETAILS: Final = " Details: "
+"""Between the sentence of a seat's fault and its numbers."""
+OBSERVED: Final = re.compile(r" \((observation\.\w+ \d+)\)$")
+"""The number of a fault's step as the agent saw it."""
+
+
+def short_reason(reason: str) -> str:
+    """The sentence of a reason, without its numbers. It names the step once; loading is no step."""
+    sentence = OBSERVED.sub("", reason).partition(DETAILS)[0]
+    return re.sub(r"^[A-Z]+ at step (?:0: |(\d+): (?=.*\bstep \1\b))", "", sentence)
