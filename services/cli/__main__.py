@@ -160,6 +160,8 @@ def main() -> None:
             verb, parameters = find_command(sys.argv[1:])
             lines = refusal_texts.refusal_lines(error, parameters)
             lines += error_hints.hints_after(error, verb)
+        elif isinstance(error, MissingInput) and error.next_step:
+            lines.append(f"next: {error.next_step}")
         print("\n  ".join([f"peck: {lines[0]}", *lines[1:]]), file=sys.stderr)
         sys.exit(1)
 

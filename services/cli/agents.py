@@ -9,7 +9,7 @@ import typer
 from ladder.enums import MachineTier
 from services.api_client import Json
 from services.cli.display import AsJson, print_json, stdout, table
-from services.cli.name_lookup import own_agent
+from services.cli.name_lookup import FIRST_UPLOAD, own_agent
 from services.cli.saved_login import connect
 
 agents = typer.Typer(help="List your agents and open them for scrims.", no_args_is_help=True)
@@ -41,6 +41,7 @@ def list_agents(as_json: AsJson = False) -> None:
             )
             for row in rows
         ],
+        FIRST_UPLOAD,
     )
 
 

@@ -80,11 +80,21 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2))
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Prints a table. Numbers are aligned right, None is empty."""
+def print_nothing(next_step: str = "") -> None:
+    """Says that a list is empty, and on stderr which command helps."""
+    stdout.print("(nothing)")
+    if next_step:
+        stderr.print(f"next: {next_step}")
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]], next_step: str = "") -> None:
+    """Prints a table. Numbers are aligned right, None is empty.
+
+    ``next_step`` is the command that helps if there are no rows.
+    """
     listed = [list(row) for row in rows]
     if not listed:
-        stdout.print("(nothing)")
+        print_nothing(next_step)
         return
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDE
     head, *lines = plain_lines(columns, listed) or [""]

@@ -26,6 +26,8 @@ LISTS: Final = {
     "match": "peck episodes --help",
     "episode": "peck episodes --help",
     "scrim": "peck scrim --help",
+    "batch": "peck scrims batches",
+    "tournament": "peck tournament list",
     "team": "peck whoami",
     "user": "peck whoami",
     "token": "peck token list",

@@ -8,9 +8,24 @@ from typing import Annotated
 import typer
 
 from services.api_client import Client, Json
-from services.cli.display import AsJson, duration_text, print_json, stdout, table, timestamp_text
+from services.cli.display import (
+    AsJson,
+    duration_text,
+    print_json,
+    print_nothing,
+    stdout,
+    table,
+    timestamp_text,
+)
 from services.cli.leaderboards import estimate_text
-from services.cli.name_lookup import find_season_id, own_agent, own_agents
+from services.cli.name_lookup import (
+    FIRST_UPLOAD,
+    find_season_id,
+    named_agents,
+    next_after,
+    own_agent,
+    own_agents,
+)
 from services.cli.saved_login import MissingInput, connect
 
 
@@ -130,9 +145,7 @@ def _find_entry_id(ladder: Client, name: str | None) -> str:
         return name
     agents = own_agents(ladder)
     if name is None and len(agents) != 1:
-        raise MissingInput(
-            f"name an agent: {', '.join(row['slug'] for row in agents) or 'none yet'}"
-        )
+        raise MissingInput(named_agents(agents), next_after(agents))
     agent = agents[0] if name is None else own_agent(ladder, name)
     rows = list(ladder.entries(agent=agent["id"]))
     if not rows:
@@ -224,7 +237,7 @@ def feed(
         for item in items:
             _print_item(item, as_json)
         if not items and not follow:
-            stdout.print("(nothing)")
+            print_nothing(FIRST_UPLOAD)
         if follow:
             try:
                 for item in ladder.follow_feed(items[-1]["key"] if items else None):

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from ladder.slugs import is_named, slug_of
 from services.api_client import Client, Json
 from services.cli.saved_login import MissingInput
+
+FIRST_UPLOAD: Final = "peck submit main.py --agent NAME --league LEAGUE"
+"""The command that makes a first agent."""
 
 
 def own_agents(ladder: Client) -> list[Json]:
@@ -33,9 +37,19 @@ def own_agent(ladder: Client, name: str) -> Json:
     agents = own_agents(ladder)
     found = find_agent(agents, name)
     if found is None:
-        names = ", ".join(row["slug"] for row in agents) or "none yet"
-        raise MissingInput(f"choose one of your agents: {names}; {name!r} is not one")
+        raise MissingInput(f"{named_agents(agents)}; {name!r} is not one", next_after(agents))
     return found
+
+
+def named_agents(agents: list[Json]) -> str:
+    """Asks for one of these agents."""
+    names = ", ".join(row["slug"] for row in agents)
+    return f"choose one of your agents: {names}" if names else "you have no agent yet"
+
+
+def next_after(agents: list[Json]) -> str:
+    """The command that helps if none of these agents was named."""
+    return "peck agent list" if agents else FIRST_UPLOAD
 
 
 def find_season_id(ladder: Client, given: str | None, how: str = "with --league") -> str:

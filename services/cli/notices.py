@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
+from services.cli.display import AsJson, print_json, print_nothing, stdout, table, timestamp_text
 from services.cli.name_lookup import own_agent
 from services.cli.saved_login import connect
 
@@ -47,7 +47,7 @@ def list_notices(
         mark = " " if row["read_at"] else "*"
         stdout.print(f"{mark} {timestamp_text(row['created_at'])}  {row['title']}: {row['text']}")
     if not rows:
-        stdout.print("(nothing)")
+        print_nothing("peck notices choose (shows which notices you get)")
 
 
 @notices.command("requests")
@@ -62,7 +62,7 @@ def list_open_requests(as_json: AsJson = False) -> None:
         until = timestamp_text(row["expires_at"])
         stdout.print(f"until {until}  {row['title']}: {address}{row['path']}")
     if not rows:
-        stdout.print("(nothing)")
+        print_nothing("peck notices list")
 
 
 @notices.command("channels")
@@ -83,6 +83,7 @@ def list_channels(as_json: AsJson = False) -> None:
             )
             for row in rows
         ],
+        "peck notices add ADDRESS",
     )
 
 

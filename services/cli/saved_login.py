@@ -20,7 +20,14 @@ DEFAULT_ADDRESS: Final = "http://127.0.0.1:8000"
 
 
 class MissingInput(Exception):
-    """The command needs an input that is missing. The message says how to give it."""
+    """The command needs an input that is missing. The message says how to give it.
+
+    ``next_step`` is the command to type first, if the message does not name it.
+    """
+
+    def __init__(self, message: str, next_step: str = "") -> None:
+        super().__init__(message)
+        self.next_step = next_step
 
 
 @dataclass(frozen=True, slots=True)

@@ -266,6 +266,7 @@ def list_batches(as_json: AsJson = False) -> None:
             )
             for row in rows
         ],
+        "peck scrims gauntlet AGENT",
     )
 
 
@@ -326,6 +327,7 @@ def list_requests(box: str, as_json: bool) -> None:
             )
             for row in rows
         ],
+        "peck scrims opponents (whom you may ask)",
     )
 
 

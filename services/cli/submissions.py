@@ -21,7 +21,7 @@ from services.cli.display import (
     table,
     timestamp_text,
 )
-from services.cli.name_lookup import find_agent, find_season_id, own_agent, own_agents
+from services.cli.name_lookup import FIRST_UPLOAD, find_agent, find_season_id, own_agent, own_agents
 from services.cli.saved_login import MissingInput, connect
 
 POLL_SECONDS = 0.5
@@ -230,6 +230,7 @@ def submissions(
             )
             for row, one in rows
         ],
+        FIRST_UPLOAD,
     )
 
 
@@ -264,6 +265,7 @@ def entries(
             )
             for row in rows
         ],
+        FIRST_UPLOAD,
     )
 
 

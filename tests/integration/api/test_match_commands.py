@@ -48,7 +48,7 @@ def test_insights_take_an_agent_name_or_an_entry_id(peck: Peck, world: World) ->
     others = peck("insights", world.entries["public.host"], PECK_TOKEN="")
     assert "Flood public.member" in others.stdout
     assert "slowest move" not in others.stdout
-    assert "name an agent" in peck("insights").stderr
+    assert "choose one of your agents" in peck("insights").stderr
 
 
 def test_the_feed_is_sentences_or_json(peck: Peck, world: World) -> None:

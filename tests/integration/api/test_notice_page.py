@@ -62,7 +62,8 @@ def test_older_requests_have_pages_of_their_own(
 
 
 def test_command_lists_requests_that_wait(fresh_world: World, fresh_peck: Peck) -> None:
-    assert fresh_peck("notices", "requests").stdout == "(nothing)\n"
+    empty = fresh_peck("notices", "requests")
+    assert (empty.stdout, empty.stderr) == ("(nothing)\n", "next: peck notices list\n")
     invited = fresh_world.client("host").invite_to_team(
         fresh_world.teams["host"], person=fresh_world.users["member"]
     )

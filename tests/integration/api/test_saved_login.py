@@ -151,6 +151,8 @@ def test_wrong_league_name_lists_the_leagues(peck: Peck) -> None:
         (["entries", "ent_01j8x6m3c2k4v9q0w7r5t1y8z3"], None, "next: peck entries"),
         (["watch", "sea_01j8x6m3c2k4v9q0w7r5t1y8z3"], None, "next: peck league list"),
         (["rejudgement", "rej_01j8x6m3c2k4v9q0w7r5t1y8z3"], None, "next: peck "),
+        (["tournament", "show", "nope"], None, "next: peck tournament list"),
+        (["insights", "nope"], None, "next: peck agent list"),
     ],
 )
 def test_refusal_ends_with_the_next_command(
@@ -159,6 +161,24 @@ def test_refusal_ends_with_the_next_command(
     refused = peck(*arguments, **({"PECK_TOKEN": token} if token else {}))
     assert refused.returncode == 1
     assert refused.stderr.splitlines()[-1].strip().startswith(line)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["agent", "list"], "next: peck submit "),
+        (["feed"], "next: peck submit "),
+        (["insights", "nope"], "next: peck submit "),
+        (["scrims", "inbox"], "next: peck scrims opponents "),
+        (["tournament", "list"], "next: peck tournament create "),
+        (["notices", "list"], "next: peck notices choose "),
+    ],
+)
+def test_newcomer_without_agents_learns_the_next_command(
+    peck: Peck, world: World, arguments: list[str], line: str
+) -> None:
+    done = peck(*arguments, PECK_TOKEN=world.tokens["cohost"])
+    assert done.stderr.splitlines()[-1].strip().startswith(line)
 
 
 def test_used_up_limit_names_the_time_to_try_again(
