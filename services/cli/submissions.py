@@ -172,8 +172,8 @@ def _is_unreachable(entry: Json) -> bool:
 def print_upload(made: Json, agent: Json) -> None:
     submission, entry, limits = made["submission"], made["entry"], made["limits"]
     stdout.print(
-        f"version {submission['version']} of {agent['name']}: {submission['id']},"
-        f" ref {submission['number']}"
+        f"version {submission['version']} of {agent['name']}: submission {submission['number']},"
+        f" {submission['id']}"
     )
     stdout.print(f"entry {entry['id']}: {state_text(entry)}")
     stdout.print(
@@ -215,7 +215,7 @@ def submissions(
         print_json([{**row, "entry": entries.get(row["id"])} for row, _ in rows])
         return
     table(
-        ["ref", "id", "agent", "version", "file", "date", "message", "status", "score"],
+        ["number", "id", "agent", "version", "file", "date", "message", "status", "score"],
         [
             (
                 row["number"],

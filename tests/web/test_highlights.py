@@ -111,7 +111,8 @@ def test_nobody_who_goes_on_and_on_sees_a_replay_twice(judged: Site) -> None:
     assert [one.id for one in walked[:5]] == [one.match.id for one in best[:5]]
     assert len({one.id for one in walked}) == len(walked) > 5
     page = judged.get(f"/matches/{walked[0].id}").text
-    assert re.search(f'data-next href="/matches/{walked[1].id}"', page)
+    label = "Older" if walked[1].id < walked[0].id else "Newer"
+    assert re.search(f'data-next href="/matches/{walked[1].id}"[^>]*>{label} match<', page)
 
 
 def test_tv_shows_one_replay_after_another_while_nothing_is_played(judged: Site) -> None:

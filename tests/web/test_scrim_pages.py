@@ -117,6 +117,7 @@ def test_a_scrim_is_asked_for_by_keyboard(site: Site, mine: Tab) -> None:
         page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="Request for a scrim")).to_be_visible()
     expect(page.locator(".chip", has_text="accepted")).to_be_visible()
+    expect(page.get_by_text("Seeds: random.")).to_be_visible()
     with page.expect_navigation():
         page.get_by_role("link", name="See the games").press("Enter")
     expect(page.get_by_text("Results: all teams that play")).to_be_visible()
