@@ -121,7 +121,7 @@ def test_table_of_a_gauntlet_shows_the_score_per_pairing(peck: Peck, world: Worl
     text = peck("stranger", "show", cup)
     (head,) = (line for line in text.splitlines() if "why this place" in line)
     assert "played  score per pairing  why this place" in head
-    assert "2.0       2  1                  score per pairing 1; the next has 0" in text
+    assert "2.0       2                  1  score per pairing 1; the next has 0" in text
 
 
 def test_a_host_enters_and_disqualifies_reference_agents_by_name(peck: Peck, world: World) -> None:
