@@ -20,7 +20,7 @@ NOT_FOUND: Final = (
     "There is no such page, or not everybody may see it. Check the address. If you have an"
     " invitation link, open it."
 )
-TAKES_NO_FORM: Final = "This address does not take what you sent. Open the page and send it there."
+TAKES_NO_FORM: Final = "This address takes no forms. Open the page and send the form there."
 FIELD_MISSING: Final = "Fill in this field."
 SIGN_IN_FAILED: Final = "Check name and password: they do not belong together."
 EXPORT_LINK_OVER: Final = "This link is over, or not yours. Open the page My data for a new one."

@@ -85,8 +85,10 @@ def not_modified(etag: str) -> Response:
 
 
 def problem_page(request: Request, error: Exception) -> Response:
-    """The page of an error. ConfirmationNeeded leads to ``/confirm`` and back. An address that
-    takes only forms leads to the nearest page."""
+    """The page of an error. ConfirmationNeeded leads to ``/confirm`` and back.
+
+    GET of an address that takes only POST redirects to the nearest page.
+    """
     if isinstance(error, ConfirmationNeeded):
         query = urlencode({"next": page_before(request)})
         return RedirectResponse(f"/confirm?{query}", status_code=303, headers=dict(HEADERS))
@@ -122,7 +124,10 @@ def nearest_page(request: Request) -> str:
 
 
 def has_page(request: Request, path: str) -> bool:
-    """Whether a route takes GET at this path. The thing in the path need not exist."""
+    """Whether a route takes GET at this path.
+
+    Does not check that the team, league or match in the path exists.
+    """
     asked = {**request.scope, "method": "GET", "path": path}
     return any(route.matches(asked)[0] is Match.FULL for route in request.app.router.routes)
 

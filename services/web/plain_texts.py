@@ -1,4 +1,4 @@
-"""Texts that people wrote, as HTML: paragraphs, lines and links. All else is shown as written."""
+"""Texts that people wrote, as HTML: paragraphs, lines and links. Other text is unchanged."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ from typing import Final
 
 from markupsafe import Markup, escape
 
-ADDRESS: Final = re.compile(r"""(\bhttps?://[^\s<>"']*[^\s<>"'.,:;!?()\[\]{}])""", re.IGNORECASE)
-"""An address in a text, without the punctuation after it."""
+_BRACKETS: Final = r"""\([^\s<>"'()]*\)"""
+ADDRESS: Final = re.compile(
+    rf"""(\b[Hh][Tt][Tt][Pp][Ss]?://(?:{_BRACKETS}|[^\s<>"'()])*"""
+    rf"""(?:{_BRACKETS}|[^\s<>"'()\[\]{{}}.,:;!?…”。*]))"""
+)
+"""An address in a text, without the punctuation after it. It may have round brackets in pairs."""
 LINK: Final = Markup('<a href="{0}" rel="nofollow noopener">{0}</a>')
 
 

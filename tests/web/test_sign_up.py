@@ -92,7 +92,7 @@ def test_a_person_changes_the_password(tab: Callable[..., Tab]) -> None:
     expect(page.get_by_text("Your password is changed")).to_be_visible()
 
 
-def test_a_refused_form_takes_the_focus_to_its_error(site: Site, tab: Callable[..., Tab]) -> None:
+def test_refused_form_focuses_its_error(site: Site, tab: Callable[..., Tab]) -> None:
     mine = tab()
     page = mine.open("/sign-in")
     page.get_by_label("Name").fill("Nobody at all")

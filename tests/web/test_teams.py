@@ -60,7 +60,7 @@ def test_an_invited_person_answers_on_their_own_page(site: Site) -> None:
     token = new_person(site, "Cleo Asked")
     with browser_of(site, site.contest.owner_token) as odo, browser_of(site, token) as cleo:
         sent = {"person": "cleo asked", "max_uses": "1", "days": "7"}
-        told = "Cleo Asked was told and can join on their page; only Cleo Asked can use this link."
+        told = "Cleo Asked got a notice and can join on their own page. Only Cleo Asked can use"
         made = post(odo, "/teams/odo", "/teams/odo/invite", sent)
         assert (made.status_code, told in made.text) == (200, True)
         assert "let people scan it" not in made.text

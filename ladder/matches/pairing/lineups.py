@@ -219,7 +219,7 @@ class _LineupMaker:
     def _draw_partners(
         self, leads: Sequence[int], places: Indices, weights: Floats
     ) -> list[list[int]]:
-        """Draws a lineup for each lead, as if the other leads were not there.
+        """Draws a lineup for each lead, as if it were the only lead.
 
         A lineup is short if no draw may join it.
         """
@@ -252,8 +252,8 @@ class _LineupMaker:
         first member that played stays with the chance new value / old value. The members after it
         are drawn again. So each lineup is as likely as if it were drawn now.
 
-        Returns whether that member was removed. Its seat was not given to an entry of the whole
-        field, and is not given so now.
+        Returns whether that member was removed. Then the seat gets a partner by weight, not a
+        random one of the whole field.
         """
         for number, place in enumerate(lineup):
             if place in played:

@@ -219,7 +219,7 @@ def test_card_and_embedded_player_name_only_what_a_stranger_may_know(
     assert answer.json()["title"] == f"{card.title} (Hungry Geese) · {named}"
     player = world.http.get(f"/embed/matches/{last}").text
     assert f"<title>{card.title} · {named} · Pecking Order</title>" in player
-    assert f'<span class="small muted">{named}</span></a></h1>' in player
+    assert f'<span class="small muted">· {named}</span></a></h1>' in player
 
 
 @pytest.mark.parametrize(

@@ -173,7 +173,7 @@ def test_lineups_that_are_drawn_together_are_as_likely_as_single_ones(
 def test_a_random_partner_is_as_likely_in_lineups_that_are_drawn_together(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Only a random partner is of the other half. Many others have the bundle of a member."""
+    """Only random partners come from the other half. Many candidates share a bundle."""
     monkeypatch.setattr(WHOLE_PATH, 0)
     monkeypatch.setattr("ladder.matches.pairing.lineups.ANYBODY", 0.3)
     field = [
