@@ -8,13 +8,12 @@ from typing import Any, Final, NoReturn
 from psycopg.rows import dict_row
 
 from ladder.database.db import Connection, atomic_function
-from ladder.entries import agents
+from ladder.entries import agent_names, agents
 from ladder.entries.records import Agent
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import AgentId, LeagueId, TeamId, TournamentId, UserId
 from ladder.people import audit_log
 from ladder.runtime_profiles import REMOTE
-from ladder.slugs import is_named
 from ladder.tournaments import tournaments
 from ladder.tournaments.records import (
     Entrant,
@@ -57,22 +56,18 @@ def entrants_of(conn: Connection, tournament_id: TournamentId) -> list[Entrant]:
 
 
 def find_entrant(conn: Connection, tournament_id: TournamentId, text: str) -> AgentId:
-    """The agent of the tournament with this name or id; ``team/agent`` names the team too.
+    """The entered or invited agent with this id or name; ``team/agent`` names the team too.
 
     Raises Invalid.
     """
-    found = [
-        one
-        for one in entrants_of(conn, tournament_id)
-        if text in (one.agent_id, f"{one.team_name}/{one.agent_name}")
-        or is_named(one.agent_name, text)
-    ]
-    if not found:
-        raise Invalid("entrant", "write the name of an agent of this tournament")
-    if len(found) > 1:
-        teams = ", ".join(one.team_name for one in found)
-        raise Invalid("entrant", f"write TEAM/{text}: several teams have this agent ({teams})")
-    return found[0].agent_id
+    known = agent_names.select_names(
+        conn,
+        "join tournament_entrants x on x.agent_id = a.id where x.tournament_id = %s"
+        " and x.state in ('entered', 'invited') order by a.id",
+        (tournament_id,),
+    )
+    missing = "write the name of an entered or invited agent of this tournament"
+    return agent_names.choose_agent(known, text, "entrant", missing)
 
 
 def agents_to_enter(

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from ladder.entries import entries
-from ladder.errors import Conflict
+from ladder.entries.agents import get_agent
+from ladder.errors import Conflict, Invalid
 from ladder.matches import history
 from ladder.standings import leaderboard
 from ladder.tournaments import advance, entrants
@@ -164,3 +165,21 @@ def test_a_disqualification_after_the_end_says_what_is_not_possible(duels: Conte
     with pytest.raises(Conflict, match="no agent can be disqualified any more; a host") as refused:
         entrants.disqualify(duels.conn, cup.id, cup.agent_of(2), None, "a test")
     assert refused.value.field is None
+
+
+def test_an_agent_that_left_is_not_found_by_its_name(duels: Contest) -> None:
+    cup = raise_cup(duels, entry_rule="invitation")
+    agents = [duels.agent() for _ in range(4)]
+    for agent in agents:
+        duels.active(agent)
+        entrants.add_by_host(duels.conn, cup.id, get_agent(duels.conn, agent), None)
+    duels.conn.execute("update agents set name = 'Same' where id = any (%s)", (agents,))
+    entrants.withdraw(duels.conn, cup.id, agents[0], None)
+    entrants.disqualify(duels.conn, cup.id, agents[1], None, "a test")
+    with pytest.raises(Invalid, match="several teams"):
+        entrants.find_entrant(duels.conn, cup.id, "same")
+    entrants.withdraw(duels.conn, cup.id, agents[2], None)
+    assert entrants.find_entrant(duels.conn, cup.id, "same") == agents[3]
+    for text in (agents[0], "nobody"):
+        with pytest.raises(Invalid, match="an entered or invited agent"):
+            entrants.find_entrant(duels.conn, cup.id, text)
