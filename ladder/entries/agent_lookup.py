@@ -9,9 +9,10 @@ from psycopg.rows import class_row
 
 from ladder import ids
 from ladder.database.db import Connection
-from ladder.entries import agents
+from ladder.entries import agent_names, agents
 from ladder.entries.records import Agent
 from ladder.errors import Invalid, NotFound
+from ladder.ids import SeasonId
 from ladder.people import visibility
 from ladder.people.records import Viewer
 
@@ -35,6 +36,26 @@ def find_visible_agent(conn: Connection, viewer: Viewer, text: str, field: str =
         raise missing
     teams = ", ".join(sorted({agent.team_name for agent in found})[:5])
     raise Invalid(field, f"write TEAM/{found[0].slug}: several teams have this agent ({teams})")
+
+
+def find_season_agent(
+    conn: Connection, viewer: Viewer, season_id: SeasonId, text: str, field: str
+) -> Agent:
+    """The visible agent with this id, or the one with this name that plays in the season;
+    ``team/agent`` names the team too. Raises Invalid for the field, NotFound.
+    """
+    if ids.is_id(text, "age"):
+        return find_visible_agent(conn, viewer, text, field)
+    seen, values = visibility.visible_agents(viewer)
+    known = agent_names.select_names(
+        conn,
+        "where exists (select 1 from entries n where n.agent_id = a.id and n.season_id = %s"  # noqa: S608
+        f" and n.state = 'active') and {seen} order by a.id",
+        (season_id, *values),
+    )
+    missing = "write the name of an agent that plays in this season"
+    chosen = agent_names.choose_agent(known, text, field, missing)
+    return agents.get_agent(conn, chosen)
 
 
 def find_namesakes(conn: Connection, viewer: Viewer, text: str) -> list[Agent]:

@@ -102,6 +102,7 @@ FIELDS: Final = {
     "cause": "reason",
     "end_reason": "reason",
     "entrant": "agent",
+    "invited": "agent",
     "sure": "confirmation",
     "slug": "short name",
     "season": "league",

@@ -73,10 +73,15 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 WIDEST_TABLE: Final = 24
 """Most entrants of a cross-table; a table with more cells than that nobody reads."""
 ACTS: Final = dict.fromkeys(
-    ("agent", "entrant", "reason", "pairing", "cause", "end_reason", "sure"), ""
+    ("agent", "invited", "entrant", "reason", "pairing", "cause", "end_reason", "sure"), ""
 )
-REASONS: Final = {"rejudge": "cause", "cancel": "end_reason"}
-"""Fields with the reason of an act, if it is not ``reason``."""
+FIELDS: Final = {
+    "add": {"agent": "invited", "invited": "invited"},
+    "disqualify": {"entrant": "entrant", "reason": "reason"},
+    "rejudge": {"pairing": "pairing", "reason": "cause"},
+    "cancel": {"reason": "end_reason", "sure": "sure"},
+}
+"""Names of the fields in the form of an act, by the field that an error names."""
 SHOW_FIELDS: Final = {"hours": "12", "scene_seconds": ""}
 TOURNAMENT_ACTS: Final = get_args(TournamentActName)
 NOT_SURE: Final = "tick the box first: a cancelled tournament cannot go on"
@@ -147,12 +152,18 @@ def post_act(
         form.run_once(request, conn, who, do_it)
     except REFUSED as error:
         form.add_errors(error)
-    if act in REASONS and "reason" in form.wrong:
-        form.wrong[REASONS[act]] = form.wrong.pop("reason")
     if form.wrong:
         found = tournaments.get_tournament(conn, found.id)
+        _place_errors(found, act, form)
         return render_tournament(request, conn, who, found, form)
     return redirect(f"/tournaments/{found.id}")
+
+
+def _place_errors(found: Tournament, act: str, form: Form) -> None:
+    """Moves each error to its field in the form of the act. A button has no field."""
+    has_form = not form.values["agent"] and (act != "add" or found.state.is_before_lock)
+    fields = FIELDS.get(act, {}) if has_form else {}
+    form.wrong = {fields.get(name, ""): message for name, message in form.wrong.items()}
 
 
 def _act(
@@ -163,7 +174,7 @@ def _act(
         return _entrant_act(conn, who, found, act, form)
     tournament_acts.require_host(conn, who, found)
     by, pairing = who.user_id, form.values["pairing"]
-    reason = form.values[REASONS.get(act, "reason")]
+    reason = form.values[FIELDS.get(act, {}).get("reason", "reason")]
     if act in TOURNAMENT_ACTS:
         body = TournamentAct.model_validate({"act": act, "reason": reason})
         if act == "cancel" and not form.values["sure"]:
@@ -191,7 +202,8 @@ def _entrant_act(
     if act in ("add", "disqualify"):
         tournament_acts.require_host(conn, who, found)
         if act == "add":
-            added = agent_lookup.find_visible_agent(conn, who, form.values["agent"])
+            named = form.values["agent"] or form.values["invited"]
+            added = agent_lookup.find_season_agent(conn, who, found.season_id, named, "invited")
             return lambda: entrants.add_by_host(conn, found.id, added, by)
         entrant = entrants.find_entrant(conn, found.id, form.values["entrant"])
         body = EntrantDisqualification(reason=form.values["reason"])

@@ -114,20 +114,49 @@ def test_a_host_invites_an_agent_by_its_name(world: World) -> None:
     path = f"/tournaments/{cup}"
     with world.connect() as conn:
         agent = agents.get_agent(conn, AgentId(world.agents["public.rival"]))
+        for one in ("private.host", "public.rival"):
+            conn.execute("update agents set name = 'Twin' where id = %s", (world.agents[one],))
     with browse(world, "host") as browser:
         assert "Disqualify an agent" not in browser.get(path).text
-        refused = browser.submit(path, f"{path}/add", agent="nobody")
+        refused = browser.submit(path, f"{path}/add", invited="nobody")
         assert refused.status_code == 422
-        done = browser.submit(path, f"{path}/add", agent=f"{agent.team_name}/{agent.name}")
+        assert 'id="invited-wrong"' in refused.text
+        done = browser.submit(path, f"{path}/add", invited="Twin")
         assert "Disqualify an agent" in done.text
+        again = browser.submit(path, f"{path}/add", invited=f"{agent.team_name}/twin")
+    assert 'id="invited-wrong">This agent is already invited' in again.text
     with world.connect() as conn:
         assert [one.agent_id for one in entrants.entrants_of(conn, cup)] == [agent.id]
 
 
-def test_the_page_says_why_an_agent_cannot_enter(world: World) -> None:
+@pytest.mark.parametrize(
+    ("person", "act", "told"),
+    [
+        ("member", "enter", "This tournament is by invitation; ask a host for one"),
+        ("host", "enter", "This tournament is by invitation; ask a host for one"),
+        ("host", "withdraw", "This agent is not entered"),
+        ("host", "add", "Submit this agent to the season first"),
+    ],
+)
+def test_an_error_of_a_button_stands_above_the_page(
+    world: World, person: str, act: str, told: str
+) -> None:
+    path = f"/tournaments/{make_open(world, EntryRule.INVITATION)}"
+    league = "private" if act == "add" else "public"
+    with browse(world, person) as browser:
+        agent = world.agents[f"{league}.{person}"]
+        refused = browser.send(path, f"{path}/{act}", agent=agent)
+    assert refused.status_code == 422
+    assert f"<p>{told}" in refused.text
+    for faulty in ('href="#', f'value="{agent}" maxlength', '<details class="small" open>'):
+        assert faulty not in refused.text.partition("<main")[2]
+
+
+def test_an_invitation_after_the_lock_is_refused_above_the_page(world: World) -> None:
     cup = make_open(world, EntryRule.INVITATION)
     path = f"/tournaments/{cup}"
-    with browse(world, "member") as browser:
-        refused = browser.send(path, f"{path}/enter", agent=world.agents["public.member"])
-    assert refused.status_code == 422
-    assert "This tournament is by invitation; ask a host for one" in refused.text
+    with world.connect() as conn:
+        course_acts.cancel_tournament(conn, cup, None, "rain")
+    with browse(world, "host") as browser:
+        refused = browser.send(path, f"{path}/add", invited=world.agents["public.rival"])
+    assert "<p>The entrants are fixed" in refused.text

@@ -14,6 +14,7 @@ import pytest
 from ladder.database import migrate
 from ladder.database.db import Connection
 from ladder.entries import agent_lookup, agents, entries
+from ladder.entries.records import Agent
 from ladder.enums import LeagueRole, MatchKind
 from ladder.errors import Invalid, NotFound
 from ladder.ids import SubmissionId
@@ -209,6 +210,39 @@ def test_a_name_of_several_teams_is_refused_with_the_remedy(contest: Contest) ->
     mine = Viewer(None, "me", team_ids=frozenset({teams[0]}))
     found = agent_lookup.find_visible_agent(contest.conn, mine, agent.slug)
     assert found.team_id == teams[0]
+
+
+def test_a_host_finds_agents_of_the_season_without_preference(
+    conn: Connection, contest: Contest
+) -> None:
+    elsewhere = make_contest(conn)
+    made = []
+    for place in (contest, contest, elsewhere):
+        agent = agents.get_agent(conn, place.agent())
+        conn.execute("update agents set name = 'Twin' where id = %s", (agent.id,))
+        made.append(agents.get_agent(conn, agent.id))
+    one, two, other = made
+    contest.active(one.id)
+    elsewhere.active(other.id)
+    contest.pending(two.id)
+
+    def find(text: str, viewer: Viewer) -> Agent:
+        return agent_lookup.find_season_agent(conn, viewer, contest.season.id, text, "invited")
+
+    host = Viewer(None, "me", team_ids=frozenset({two.team_id, other.team_id}))
+    assert find("twin", host) == one
+    assert find(other.id, host) == other
+    with pytest.raises(Invalid, match="plays in this season"):
+        find(f"{two.team_name}/twin", host)
+    contest.active(two.id)
+    with pytest.raises(Invalid, match="invited: write TEAM/twin"):
+        find("twin", host)
+    assert find(f"{two.team_name.upper()}/twin", host) == two
+    conn.execute("update leagues set visibility = 'private' where id = %s", (contest.league.id,))
+    assert find("twin", host) == two
+    for text in (one.id, f"{one.team_name}/Twin"):
+        with pytest.raises((Invalid, NotFound)):
+            find(text, host)
 
 
 def test_head_to_head_counts_each_meeting_once(contest: Contest) -> None:
