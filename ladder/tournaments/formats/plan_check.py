@@ -28,7 +28,8 @@ TEAM_RULE: Final = "agents of one team do not meet if another pairing is possibl
 MEAN_RULE: Final = (
     "score and tie-breaks are divided by the number of pairings; who leaves stands last"
 )
-SOLO_RULE: Final = "the highest reward wins; equal rewards stand in drawn order"
+SOLO_RULE: Final = "the highest reward wins; the draw orders equal rewards"
+LATER_SOLO_RULE: Final = "the highest reward wins; equal rewards by place in the stage before"
 
 
 def check_plan(plan: Plan, size: int, seats: int) -> None:
@@ -106,11 +107,11 @@ def _check_advance(stage: Stage, size: int, last: bool, where: str) -> int:
 
 def describe_plan(plan: Plan) -> list[str]:
     """Returns one sentence for each stage."""
-    return [_describe_stage(stage) for stage in plan.stages]
+    return [_describe_stage(stage, number) for number, stage in enumerate(plan.stages, 1)]
 
 
-def _describe_stage(stage: Stage) -> str:
-    parts = [_describe_format(stage)]
+def _describe_stage(stage: Stage, number: int) -> str:
+    parts = [_describe_format(stage, number)]
     if isinstance(stage, Heats | SwissHeats | KnockoutHeats):
         parts.append(_describe_heat(stage.heat))
     elif not isinstance(stage, Solo):
@@ -125,7 +126,7 @@ def _describe_stage(stage: Stage) -> str:
     return "; ".join(parts) + "."
 
 
-def _describe_format(stage: Stage) -> str:
+def _describe_format(stage: Stage, number: int) -> str:
     match stage:
         case RoundRobin(cycles=cycles):
             return "Double round robin" if cycles == 2 else "Round robin"
@@ -149,7 +150,8 @@ def _describe_format(stage: Stage) -> str:
             return f"Heats of {seats}, the first {winners} go on until one heat is left"
         case Solo(cuts=cuts):
             left = "".join(f", then {cut} left" for cut in cuts)
-            return f"All play the same random seeds{left}; {SOLO_RULE}"
+            rule = SOLO_RULE if number == 1 else LATER_SOLO_RULE
+            return f"All play the same random seeds{left}; {rule}"
 
 
 def _describe_series(series: Series, needs_winner: bool) -> str:

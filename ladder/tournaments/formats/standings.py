@@ -75,7 +75,7 @@ def _table(
 def _heat_table(run: StageRun, pairings: Sequence[Pairing]) -> list[Standing]:
     """Orders by points and then by wins, both per heat, then by seed.
 
-    Among equals who withdrew is last.
+    Among equals, those who left are last.
     """
     gone = {each for each in run.field if run.gone_after(each) is not None}
     last_round = max((each.key.round for each in pairings), default=1)
@@ -113,8 +113,8 @@ def _explain_heats(scores: HeatScores, entrant: int, below: int, gone: set[int])
             return f"same points; heats won: {wins[entrant]}; the next has {wins[below]}"
         shares = [f"{scores.wins[each]} of {scores.counted[each]}" for each in (entrant, below)]
         return f"same points per heat; heats won: {shares[0]}; the next has {shares[1]}"
-    withdrew = below in gone and entrant not in gone
-    return f"all equal; {'the next withdrew' if withdrew else 'better seed'}"
+    left = below in gone and entrant not in gone
+    return f"all equal; {'the next left' if left else 'better seed'}"
 
 
 def _knockout_table(run: StageRun, pairings: Sequence[Pairing]) -> list[Standing]:
@@ -137,7 +137,8 @@ def _knockout_table(run: StageRun, pairings: Sequence[Pairing]) -> list[Standing
         if shared:
             score = float(wins)
         if isinstance(stage, Solo):
-            text = _explain_solo(left_at[entrant], [left_at[each] for each in order[n : n + 1]])
+            below = [left_at[each] for each in order[n : n + 1]]
+            text = _explain_solo(run.number, left_at[entrant], below)
         else:
             text = f"last in: {own[-1].title}" if own and own[-1].title else ""
         rank = lines[-1].rank if same else n
@@ -145,7 +146,7 @@ def _knockout_table(run: StageRun, pairings: Sequence[Pairing]) -> list[Standing
     return lines
 
 
-def _explain_solo(last: LastPlace, below: Sequence[LastPlace]) -> str:
+def _explain_solo(stage: int, last: LastPlace, below: Sequence[LastPlace]) -> str:
     """Says why an entrant of a solo stage stands before the one below it, if there is one."""
     round, gone, _, reward = last
     if gone < 0:
@@ -155,9 +156,10 @@ def _explain_solo(last: LastPlace, below: Sequence[LastPlace]) -> str:
     if round != below[0][0]:
         return f"reached round {-round:g}; the next reached round {-below[0][0]:g}"
     if gone != below[0][1]:
-        return "the next withdrew"
+        return "the next left"
     if reward == below[0][3]:
-        return "equal reward; better seed by the draw"
+        why = "drawn first" if stage == 1 else "better place in the stage before"
+        return f"same reward; {why}"
     own, other = texts_apart(Fraction(-reward), Fraction(-below[0][3]))
     return f"reward {own}; the next has {other}"
 

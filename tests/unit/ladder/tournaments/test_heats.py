@@ -162,9 +162,9 @@ def solo_table(rewards: dict[Key, float], gone: Sequence[int] = ()) -> list[tupl
 def test_the_table_of_solo_games_explains_a_place_by_the_reward() -> None:
     first = {Key(1, 1, n): reward for n, reward in enumerate((4.0, 5.0, 3.0, 3.0), 1)}
     assert solo_table(first | {Key(1, 2, 1): 7.0, Key(1, 2, 2): 7.0}) == [
-        (1, "equal reward; better seed by the draw"),
+        (1, "same reward; drawn first"),
         (2, "reached round 2; the next reached round 1"),
-        (3, "equal reward; better seed by the draw"),
+        (3, "same reward; drawn first"),
         (4, ""),
     ]
     assert solo_table(first | {Key(1, 2, 1): 7.001, Key(1, 2, 2): 7.0})[0] == (
@@ -177,13 +177,26 @@ def test_the_table_of_solo_games_explains_a_place_by_the_reward() -> None:
     ]
 
 
-def test_the_table_of_solo_games_names_who_withdrew() -> None:
+def test_solo_table_says_that_the_next_left() -> None:
     rewards = {Key(1, 1, n): 1.0 for n in (1, 2, 3)}
-    assert solo_table(rewards, gone=[4])[-2:] == [(3, "the next withdrew"), (4, "")]
+    assert solo_table(rewards, gone=[4])[-2:] == [(3, "the next left"), (4, "")]
 
 
 def test_the_rules_say_who_is_first_of_equal_rewards() -> None:
-    assert "equal rewards stand in drawn order" in describe_plan(Plan((Solo(),)))[0]
+    first, second = describe_plan(Plan((Solo(advance=3), Solo())))
+    assert "the draw orders equal rewards" in first
+    assert "equal rewards by place in the stage before" in second
+
+
+def test_equal_rewards_of_a_later_solo_stage_keep_the_places_of_the_stage_before() -> None:
+    event = Event(Plan((Solo(games=1, advance=3), Solo(games=1))), 3, b"s" * 32)
+    first = {Key(1, 1, n): [Game(1, (n,), (1,), (float(n),))] for n in (1, 2, 3)}
+    before = play(event, Progress(first))
+    second = {one.key: [Game(1, (one.entrants[0] or 0,), (1,), (5.0,))] for one in before.stage(2)}
+    progress = Progress(first | second)
+    table = standings(event, progress, play(event, progress), 2)
+    same = "same reward; better place in the stage before"
+    assert [(line.entrant, line.explanation) for line in table] == [(3, same), (2, same), (1, "")]
 
 
 @pytest.mark.parametrize("stage", [Heats(rounds=2), SwissHeats(rounds=2)])
