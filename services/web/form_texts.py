@@ -154,9 +154,12 @@ PAIRS_HINT: Final = "A pair is the same game twice, with swapped seats. A series
 GAMES_LABEL: Final = "Games in each round"
 NO_STANDING: Final = (
     "This season has no official standing yet. If it has none when registration ends, chance orders"
-    " the entrants: it decides who has a bye, or who meets all others in a gauntlet."
+    " the entrants. The order decides who has a bye, or who meets all others in a gauntlet."
 )
-SOLO_ORDER: Final = "Chance numbers the entrants. Of equal rewards the lower number stands first."
+SOLO_ORDER: Final = (
+    "Chance numbers the entrants. If rewards are equal, the entrant with the lower number ranks"
+    " higher."
+)
 FORMATS: Final = {
     "single-elimination": "Single elimination: the loser of a series is out",
     "double-elimination": "Double elimination: an agent that has lost two series is out",
@@ -164,7 +167,7 @@ FORMATS: Final = {
     "swiss-finals": "Swiss, then the best in single elimination",
     "round-robin": "Round robin: everybody meets everybody",
     "groups-finals": "Groups, then the best of each in single elimination",
-    "gauntlet": "Gauntlet: the best of the standing meets all others; score per pairing decides",
+    "gauntlet": "Gauntlet: the first entrant meets all others; the score per pairing decides",
     "heats-final": "Heats, then one final heat of the best",
     "heats": "Heats: everybody meets everybody as evenly as possible",
     "knockout-heats": "Knock-out of heats: the better half of each heat goes on",

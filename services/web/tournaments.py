@@ -367,7 +367,7 @@ def _own_pairings(view: TournamentView, own: set[int]) -> list[Pairing]:
 
 
 def _order_of_entrants(view: TournamentView) -> str:
-    """What orders the entrants; empty if that was never decided."""
+    """Says what ordered the entrants. Empty if the tournament ended before its lock."""
     if view.course is None:
         return "" if view.state.is_over else "the order is fixed when registration ends"
     ranked = {one.score is not None for one in view.entrants if one.number is not None}
