@@ -132,6 +132,17 @@ def list_shared_places(conn: Connection, season_id: SeasonId) -> list[SharedPlac
     return [each for each in _select_places(conn, season_id, None) if not each.separated]
 
 
+def teams_sharing(conn: Connection, season_id: SeasonId, version: int) -> frozenset[TeamId]:
+    """Returns the teams that share a place in this version of the standings."""
+    rows = conn.execute(
+        "select unnest(array_remove(array[t.id, t.merged_into], null))"
+        " from shared_places p join teams t on t.id = p.team_id"
+        " where p.season_id = %s and %s between p.from_version and coalesce(p.until_version, %s)",
+        (season_id, version, version),
+    )
+    return frozenset(team for (team,) in rows)
+
+
 def _select_places(conn: Connection, season_id: SeasonId, place: str | None) -> list[SharedPlace]:
     rows = conn.execute(
         "select p.place, p.season_id, a.reason, a.created_at,"

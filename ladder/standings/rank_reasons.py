@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -40,19 +40,25 @@ def row_of_team(rows: Iterable[BoardRow], team_id: TeamId) -> BoardRow | None:
     return next((row for row in rows if row.team_id == team_id and not row.is_anchor), None)
 
 
-def rows_of_same_score(row: BoardRow | None, rows: Iterable[BoardRow]) -> list[BoardRow]:
-    """The other rows with exactly this official score, as agents with equal bytes have.
+def rows_of_same_score(
+    row: BoardRow | None, rows: Iterable[BoardRow], sharing: Container[TeamId]
+) -> list[BoardRow]:
+    """The other rows with exactly this official score.
 
-    Compares no bytes, so it tells a reader of the board nothing new.
+    Agents with equal bytes have the same score. Compares only scores, which every reader of the
+    leaderboard sees. Other reasons for equal scores are left out: entries before their first game,
+    which have no official rank, and teams ``sharing`` a place by an act of a host.
     """
-    if row is None or row.official is None:
+    if row is None or row.official is None or row.team_id in sharing:
         return []
+    place = row.official
     return [
         one
         for one in rows
         if one.entry_id != row.entry_id
         and one.official is not None
-        and (one.official.score, one.official.sigma) == (row.official.score, row.official.sigma)
+        and (one.official.score, one.official.sigma) == (place.score, place.sigma)
+        and (one.official.rank is not None or place.rank is not None)
     ]
 
 

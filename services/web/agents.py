@@ -23,6 +23,7 @@ from ladder.leagues.records import Season
 from ladder.matches import history
 from ladder.matches.match_search import MatchFilter
 from ladder.matches.records import Match, Seat
+from ladder.moderation import shared_places
 from ladder.people.permissions import may_manage, may_see
 from ladder.people.records import Viewer
 from ladder.ratings import live_ratings
@@ -229,7 +230,9 @@ def standing_context(
     values["league"] = leagues.get_league(conn, season.league_id)
     values["runs"] = may_manage(who, records.league_resource(values["league"]))
     values["standing"] = board.rows.row_of(entry.id)
-    values["same_score"] = rank_reasons.rows_of_same_score(values["standing"], board.rows)
+    version = board.fitted.version if board.fitted else 0
+    sharing = shared_places.teams_sharing(conn, season.id, version)
+    values["same_score"] = rank_reasons.rows_of_same_score(values["standing"], board.rows, sharing)
     values["rank_reason"] = rank_reasons.why_no_rank(entry, board.rows)
     values["ranked"] = board.rows.ranked
     values["shown_score"] = entry.mu + season.score_offset

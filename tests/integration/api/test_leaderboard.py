@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from ladder.ids import SeasonId
+from ladder.ids import SeasonId, TeamId
 from ladder.leagues import seasons
+from ladder.moderation import shared_places
 from ladder.ratings.fitting import OfficialFitter
 from ladder.ratings.medal_sealing_rule import STANDINGS_THAT_MUST_AGREE
 from ladder.standings import board_updates
@@ -83,6 +84,17 @@ def test_an_agent_page_names_rows_of_the_same_score(fresh_world: World) -> None:
             OfficialFitter().refit(conn, SeasonId(world.seasons["private"]))
         shown = browser.get(page).text
         assert f"Flood {twins[1]}</a> of Team insider has {same}" in shown
+        season = SeasonId(world.seasons["private"])
+        teams = [TeamId(world.teams[person]) for person in ("member", "insider")]
+        with world.connect() as conn:
+            shared_places.share_place(conn, season, teams, by=None, reason="copies")
+            OfficialFitter().refit(conn, season)
+        assert same not in browser.get(page).text, "they share a place by an act of a host"
+        with world.connect() as conn:
+            (place,) = shared_places.list_shared_places(conn, season)
+            shared_places.separate(conn, season, place.id, by=None, reason="an error")
+            OfficialFitter().refit(conn, season)
+        assert same in browser.get(page).text
         world.client("host").remove_member("private", world.users["member"])
         shown = browser.get(page).text
         assert "Live score" in shown

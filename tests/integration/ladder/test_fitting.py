@@ -162,9 +162,25 @@ def test_equal_bundles_count_as_one_contender(contest: Contest) -> None:
     )
     rows = leaderboard.read_board(contest.conn, contest.season.id).rows
     for own, other in (twins, twins[::-1]):
-        found_rows = rows_of_same_score(rows.row_of(own), rows)
+        found_rows = rows_of_same_score(rows.row_of(own), rows, ())
         assert [row.entry_id for row in found_rows] == [other]
-    assert rows_of_same_score(rows.row_of(others[0]), rows) == []
+    assert rows_of_same_score(rows.row_of(others[0]), rows, ()) == []
+
+
+def test_entries_before_their_first_game_name_no_equal_score(
+    contest: Contest, four: list[EntryId]
+) -> None:
+    new = [contest.active() for _ in range(3)]
+    play(contest, four, 10)
+    refit(contest)
+    rows = leaderboard.read_board(contest.conn, contest.season.id).rows
+    found = [rows.row_of(entry) for entry in new]
+    assert len({row.official.score for row in found if row and row.official}) == 1
+    assert [rows_of_same_score(row, rows, ()) for row in found] == [[], [], []]
+    contest.play(contest.rated(*new, four[0]), [1, 2, 3, 4])
+    rate(contest)
+    rows = leaderboard.read_board(contest.conn, contest.season.id).rows
+    assert rows_of_same_score(rows.row_of(new[0]), rows, ()) == [], "no fit has its game yet"
 
 
 def test_a_new_entry_starts_with_the_score_of_its_predecessor(contest: Contest) -> None:

@@ -15,6 +15,7 @@ from ladder.people import audit_log
 from ladder.ratings import fitting, live_ratings
 from ladder.ratings.fitting import OfficialFitter
 from ladder.standings import leaderboard
+from ladder.standings.rank_reasons import rows_of_same_score
 from tests.integration.ladder.contest import Contest
 
 
@@ -69,6 +70,25 @@ def test_a_host_lets_teams_share_a_place_and_separates_them(
         assert told.fetchone() == (fitting.recompute_digest(conn, season, version),)
     acts = audit_log.list_audits(conn, contest.league.id)
     assert [act.act for act in acts[:2]] == ["separate", "share_place"]
+
+
+def test_teams_that_share_a_place_name_no_equal_score(
+    contest: Contest, four: list[EntryId]
+) -> None:
+    conn, season, fitter = contest.conn, contest.season.id, OfficialFitter()
+    ranks(contest, fitter)
+    made = share(contest, four[:2])
+    assert shared_places.teams_sharing(conn, season, 1) == frozenset()
+    ranks(contest, fitter)
+    sharing = shared_places.teams_sharing(conn, season, 2)
+    assert sharing == {team_of(contest, entry) for entry in four[:2]}
+    rows = leaderboard.read_board(conn, season).rows
+    row = rows.row_of(four[0])
+    assert [one.entry_id for one in rows_of_same_score(row, rows, ())] == [four[1]]
+    assert rows_of_same_score(row, rows, sharing) == []
+    shared_places.separate(conn, season, made.id, by=contest.host, reason="an error")
+    ranks(contest, fitter)
+    assert shared_places.teams_sharing(conn, season, 3) == frozenset()
 
 
 def test_the_teams_may_share_a_place_again(contest: Contest, four: list[EntryId]) -> None:
