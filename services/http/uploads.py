@@ -8,11 +8,14 @@ import base64
 import binascii
 import hashlib
 import re
+import tarfile
 import tempfile
+from codecs import getincrementaldecoder
 from collections import Counter
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import IO, Annotated, Final
 
 from fastapi import Header, Request
@@ -38,10 +41,8 @@ RECEIVE_SECONDS: Final = (
     LONGEST_UPLOAD_SECONDS - 60.0
 )  # leaves a minute for the rest of the request
 SUFFIXES: Final = (".py", ".zip", ".tar", ".gz", ".tgz")
-"""Ends of the names of files that can be an agent."""
+"""Suffixes of files that can be an agent."""
 ARCHIVE_STARTS: Final = (b"\x1f\x8b", b"PK")
-TAR_MARK: Final = slice(257, 262)
-"""Where a .tar has the bytes ``ustar``."""
 SHA256: Final = re.compile(r"(?:^|,)\s*sha-256=:([A-Za-z0-9+/=]+):")
 
 ContentDigest = Annotated[
@@ -195,17 +196,43 @@ async def receive_bundle(
 
 
 def refuse_other_files(body: ReceivedBody, name: str) -> None:
-    """Raises Invalid for a file that is neither Python nor an archive, by name and first bytes."""
+    """Raises Invalid for a file that is neither Python nor an archive.
+
+    An archive may have any name. Another file may have no other suffix than ``SUFFIXES``. Clients
+    invent names without a suffix, such as ``upload``, ``blob`` and ``-``: such a file must be text
+    in UTF-8.
+    """
+    suffix = PurePosixPath(name).suffix.lower()
+    if suffix in SUFFIXES or _is_archive(body) or (not suffix and _is_text(body)):
+        return
+    body.file.close()
+    raise Invalid(
+        "file",
+        "send a .py file, or a .tar.gz, .tar or .zip with main.py or peck.json at its root:"
+        f" {name} is neither",
+    )
+
+
+def _is_archive(body: ReceivedBody) -> bool:
+    """Whether the first bytes are those of an archive that ``sandbox.box.unpack`` takes."""
     body.file.seek(0)
-    start = body.file.read(TAR_MARK.stop)
-    is_archive = start.startswith(ARCHIVE_STARTS) or start[TAR_MARK] == b"ustar"
-    if not is_archive and not name.lower().endswith(SUFFIXES):
-        body.file.close()
-        raise Invalid(
-            "file",
-            "send a .py file, or a .tar.gz, .tar or .zip with main.py or peck.json at its root:"
-            f" {name} is neither",
-        )
+    start = body.file.read(tarfile.BLOCKSIZE)
+    try:
+        tarfile.TarInfo.frombuf(start, "utf-8", "surrogateescape")  # compares the checksum
+    except tarfile.HeaderError:
+        return start.startswith(ARCHIVE_STARTS)
+    return True
+
+
+def _is_text(body: ReceivedBody) -> bool:
+    """Whether all bytes are text in UTF-8 without the character NUL."""
+    decoder = getincrementaldecoder("utf-8")()
+    try:
+        has_nul = any("\0" in decoder.decode(chunk) for chunk in body.chunks())
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return not has_nul
 
 
 def too_large_problem(limit_bytes: int) -> ProblemError:

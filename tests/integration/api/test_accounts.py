@@ -217,7 +217,7 @@ def test_a_refused_upload_names_the_field(
     assert message in page.text
 
 
-def test_page_refuses_a_file_that_can_be_no_agent(newcomer: httpx.Client, world: World) -> None:
+def test_page_refuses_a_text_file(newcomer: httpx.Client, world: World) -> None:
     page = upload(newcomer, world, b"Read this first.", filename="readme.txt")
     assert page.status_code == 422
     assert "Send a .py file" in page.text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+import tarfile
 import threading
 import time
 from collections.abc import Iterator
@@ -186,21 +187,62 @@ def test_an_empty_body_is_refused(world: World) -> None:
     assert upload(world, b"").status_code == 422
 
 
-@pytest.mark.parametrize("query", ["", "&filename=notes"])
-def test_a_file_that_can_be_no_agent_is_refused_uncounted(world: World, query: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "query", "content"),
+    [
+        ("readme.txt", "", b"Read this first."),
+        ("notes.md", "&filename=notes.md", b"Read this first."),
+        ("upload", "", "agent = 'Gänse'".encode("latin-1")),
+        ("blob", "", b"agent = 'cut off \xc3"),
+        ("-", "", b"\x7fELF\0\0"),
+    ],
+)
+def test_a_file_that_is_no_agent_is_refused_uncounted(
+    world: World, name: str, query: str, content: bytes
+) -> None:
     season = world.seasons["public"]
     before = world.client("member").limits(season)["used"]
-    body = part(b"Read this first.", 'name="file"; filename="readme.txt"') + b"--XX--"
+    body = part(content, f'name="file"; filename="{name}"') + b"--XX--"
     refused = send_form(world, body, f"?season={season}{query}")
     assert refused.status_code == 422
-    assert re.search(r"send a \.py file, .* (readme\.txt|notes) is neither", refused.text)
+    assert re.search(rf"send a \.py file, .*: {re.escape(name)} is neither", refused.text)
     assert world.client("member").limits(season)["used"] == before
-    assert not world.blobs.exists(digest(b"Read this first."))
+    assert not world.blobs.exists(digest(content))
 
 
-def test_an_archive_of_any_name_is_accepted(world: World) -> None:
-    for start in (b"\x1f\x8b", b"PK\x03\x04", b"\0" * 257 + b"ustar"):
-        assert upload(world, start + b"any", "?filename=agent.v2").status_code == 201
+@pytest.mark.parametrize("name", ["upload", "file", "blob", "-"])
+def test_python_under_an_invented_name_is_accepted(world: World, name: str) -> None:
+    content = f"# Gänse {name}\n".encode() + GOOD
+    body = part(content, f'name="file"; filename="{name}"') + b"--XX--"
+    assert send_form(world, body).status_code == 201
+
+
+def test_python_as_form_bytes_of_httpx_is_accepted(world: World) -> None:
+    made = world.http.post(
+        f"/v1/agents/{world.agents['public.member']}/submissions",
+        files={"file": GOOD + b"# httpx"},
+        headers=world.client("member").headers,
+    )
+    assert made.status_code == 201
+    assert made.json()["submission"]["filename"] == "upload"
+
+
+def old_tar() -> bytes:
+    """A tar of the seventh Unix, without the word ustar."""
+    made = tarfile.TarInfo("main.py")
+    made.size = len(GOOD)
+    head = bytearray(made.tobuf(tarfile.USTAR_FORMAT))
+    head[257:265] = bytes(8)
+    head[148:156] = b"        "
+    head[148:156] = b"%06o\0 " % sum(head)
+    return bytes(head) + GOOD + bytes(-len(GOOD) % 512 + 1024)
+
+
+@pytest.mark.parametrize("name", ["agent.v2", "agent"])
+def test_an_archive_of_any_name_is_accepted(world: World, name: str) -> None:
+    for content in (b"\x1f\x8b any", b"PK\x03\x04 any", old_tar()):
+        sent = upload(world, content + name.encode(), f"?filename={name}")
+        assert sent.status_code == 201
 
 
 def test_a_large_bundle_arrives_whole(world: World) -> None:
