@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import tarfile
 import zipfile
@@ -77,6 +78,13 @@ def _zipped(name: str) -> bytes:
     return content.getvalue()
 
 
+def _tarred() -> bytes:
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as archive:
+        archive.addfile(tarfile.TarInfo("main.py"))
+    return content.getvalue()
+
+
 def _choose(page: Page, name: str, content: bytes) -> None:
     page.get_by_label("File").set_input_files(
         {"name": name, "mimeType": "application/octet-stream", "buffer": content}
@@ -109,13 +117,37 @@ def test_a_file_that_is_too_large_is_not_sent(site: Site, tab: Callable[..., Tab
     assert "/agents/age_" in page.url
 
 
-def test_a_file_that_can_be_no_agent_is_not_sent(site: Site, tab: Callable[..., Tab]) -> None:
+def test_page_does_not_send_a_text_file(site: Site, tab: Callable[..., Tab]) -> None:
     mine = tab()
     mine.sign_in(site.contest.owner_token)
     page = mine.open("/upload?league=hungry-geese")
     _choose(page, "readme.txt", b"Read this first.")
-    expect(page.locator("[data-told]")).to_contain_text("readme.txt cannot be an agent.")
+    expect(page.locator("[data-told]")).to_contain_text("readme.txt is neither a Python file")
     assert not page.get_by_label("File").evaluate("input => input.checkValidity()")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("agent.v2", _tarred()),
+        ("agent.v2", gzip.compress(_tarred())),
+        ("agent.v2", _zipped("main.py")),
+        ("agent", _tarred()),
+        ("main", b"agent = lambda board: 'NORTH'\n"),
+    ],
+    ids=["tar", "tar.gz", "zip", "tar without suffix", "Python without suffix"],
+)
+def test_page_sends_an_agent_of_any_name(
+    site: Site, tab: Callable[..., Tab], name: str, content: bytes
+) -> None:
+    mine = tab()
+    mine.sign_in(site.contest.owner_token)
+    page = mine.open("/upload?league=hungry-geese")
+    page.get_by_label("Name of the new agent").fill("Odd names")
+    _choose(page, name, content)
+    expect(page.get_by_label("File")).to_have_attribute("aria-invalid", "false")
+    press(page, "Upload")
+    assert "/agents/age_" in page.url
 
 
 @pytest.mark.parametrize(

@@ -94,13 +94,22 @@ async function namesInZip(file) {
   return names;
 }
 
+// Whether the first bytes are those of an archive; for a .tar by its checksum, as on the site.
+async function isArchive(file) {
+  const start = new Uint8Array(await file.slice(0, BLOCK).arrayBuffer());
+  if ((start[0] === 0x1f && start[1] === 0x8b) || (start[0] === 0x50 && start[1] === 0x4b)) return true;
+  const checksum = parseInt(new TextDecoder().decode(start.slice(148, 156)), 8);
+  return checksum === start.fill(0x20, 148, 156).reduce((sum, byte) => sum + byte, 0);
+}
+
 // Why the site would refuse this file; empty if it may take it. The site checks again.
 async function refusal(file, limit) {
   if (file.size > limit) {
     return `${file.name} has ${sizeText(file.size)}; this league takes at most ${sizeText(limit)}. Leave out what the agent does not need to play.`;
   }
-  if (!/\.(py|zip|tar|gz|tgz)$/i.test(file.name)) {
-    return `${file.name} cannot be an agent. Choose a .py file, or a .tar.gz, .tar or .zip with main.py or peck.json at its root.`;
+  const suffix = file.name.match(/.(\.[^.]+)$/)?.[1] ?? "";
+  if (suffix && !/^\.(py|zip|tar|gz|tgz)$/i.test(suffix) && !(await isArchive(file).catch(() => false))) {
+    return `${file.name} is neither a Python file nor an archive. Choose a .py file, or a .tar.gz, .tar or .zip with main.py or peck.json at its root.`;
   }
   const names = /\.zip$/i.test(file.name) ? await namesInZip(file).catch(() => []) : [];
   return names.length ? missingStart(`${file.name} has`, names) : "";
