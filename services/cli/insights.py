@@ -19,7 +19,6 @@ from services.cli.display import (
 )
 from services.cli.leaderboards import estimate_text
 from services.cli.name_lookup import (
-    FIRST_UPLOAD,
     find_season_id,
     named_agents,
     next_after,
@@ -237,7 +236,7 @@ def feed(
         for item in items:
             _print_item(item, as_json)
         if not items and not follow:
-            print_nothing(FIRST_UPLOAD)
+            print_nothing(next_after(own_agents(ladder)))
         if follow:
             try:
                 for item in ladder.follow_feed(items[-1]["key"] if items else None):

@@ -113,7 +113,7 @@ def list_tournaments(
             )
             for row in rows
         ],
-        "peck tournament create LEAGUE TITLE, if you host a league",
+        "peck tournament create LEAGUE TITLE (if you host a league)",
     )
 
 

@@ -170,7 +170,7 @@ def test_refusal_ends_with_the_next_command(
         (["feed"], "next: peck submit "),
         (["insights", "nope"], "next: peck submit "),
         (["scrims", "inbox"], "next: peck scrims opponents "),
-        (["tournament", "list"], "next: peck tournament create "),
+        (["tournament", "list"], "next: peck tournament create LEAGUE TITLE (if "),
         (["notices", "list"], "next: peck notices choose "),
     ],
 )
@@ -179,6 +179,16 @@ def test_newcomer_without_agents_learns_the_next_command(
 ) -> None:
     done = peck(*arguments, PECK_TOKEN=world.tokens["cohost"])
     assert done.stderr.splitlines()[-1].strip().startswith(line)
+
+
+def test_empty_feed_of_a_person_with_agents_names_the_list(
+    fresh_peck: Peck, fresh_world: World
+) -> None:
+    cohost = fresh_world.client("cohost")
+    cohost.create_team("Grey Geese")
+    cohost.create_agent("No upload yet")
+    done = fresh_peck("feed", PECK_TOKEN=fresh_world.tokens["cohost"])
+    assert (done.stdout, done.stderr) == ("(nothing)\n", "next: peck agent list\n")
 
 
 def test_used_up_limit_names_the_time_to_try_again(
