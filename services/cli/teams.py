@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 
 from services.api_client import ApiError, Client, Json
+from services.cli.confirmation import Yes, confirm
 from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
 from services.cli.saved_login import MissingInput, connect
 
 teams = typer.Typer(help="Make and manage teams, and join them.", no_args_is_help=True)
 Team = Annotated[str, typer.Argument(help="Slug or id of the team.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without a question.")]
 
 
 @teams.command("create")
@@ -172,7 +172,8 @@ def decline_invitation(
 @teams.command("leave")
 def leave_team(team: Team, yes: Yes = False) -> None:
     """Leave a team. In its present seasons you can compete for no other team."""
-    ask(f"Leave {team}? You can compete for no other team in its present seasons.", yes)
+    consequence = "you can compete for no other team in its present seasons"
+    confirm(f"leave {team}", consequence, yes, as_json=False)
     with connect() as ladder:
         ladder.send("DELETE", f"/v1/teams/{team}/members/me")
     stdout.print(f"you left {team}")
@@ -205,7 +206,8 @@ def hand_over(
 @teams.command("dissolve")
 def dissolve_team(team: Team, yes: Yes = False) -> None:
     """End a team for good: its entries of unfinished seasons retire, finished results stay."""
-    ask(f"Dissolve {team} for good? Its entries of unfinished seasons retire.", yes)
+    consequence = "it ends for good, and its entries of unfinished seasons retire"
+    confirm(f"dissolve {team}", consequence, yes, as_json=False)
     with connect() as ladder:
         ladder.send("DELETE", f"/v1/teams/{team}")
     stdout.print(f"{team} is dissolved")
@@ -247,7 +249,8 @@ def accept_merge(
     as_json: AsJson = False,
 ) -> None:
     """Agree to a merge, for good: the other team becomes part of yours."""
-    ask("Take the other team in, with its people, agents and entries, for good?", yes)
+    consequence = "its people, agents and entries join yours for good"
+    confirm("take the other team in", consequence, yes, as_json)
     with connect() as ladder:
         merged = ladder.post(f"/v1/team-merges/{request}/accept")
     show_done(merged, f"merged into {merged['name']} ({merged['slug']})", as_json)
@@ -291,12 +294,6 @@ def show_done(answer: Json, sentence: str, as_json: bool) -> None:
         print_json(answer)
     else:
         stdout.print(sentence)
-
-
-def ask(question: str, yes: bool) -> None:
-    """Asks before an act that cannot be taken back. Raises typer.Abort if the answer is no."""
-    if not yes:
-        typer.confirm(question, abort=True)
 
 
 def find_member(ladder: Client, team: str, name: str) -> Json:

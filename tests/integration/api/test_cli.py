@@ -188,6 +188,8 @@ def test_two_people_form_a_team(peck: Peck, world: World) -> None:
     assert peck("team", "hand-over", "night-geese", "Rival").stdout.startswith("rival owns")
     refused = peck("team", "rename", "night-geese", "Mine")
     assert "Ask an owner of the team" in refused.stderr
+    asked = peck("team", "leave", "night-geese")
+    assert "add --yes to leave night-geese: you can compete for no other team" in asked.stderr
     assert peck("team", "leave", "night-geese", "--yes").returncode == 0
     shown = read(peck("team", "show", made["id"], "--json", PECK_TOKEN=world.tokens["rival"]))
     assert [(row["name"], row["is_owner"]) for row in shown["members"]] == [("rival", True)]
