@@ -12,6 +12,9 @@ OBSERVED: Final = re.compile(r" \((observation\.\w+ \d+)\)$")
 
 
 def short_reason(reason: str) -> str:
-    """The sentence of a reason, without its numbers. It names the step once; loading is no step."""
+    """The sentence of a reason, without its numbers.
+
+    The text names the step only once, and no step for a fault while loading.
+    """
     sentence = OBSERVED.sub("", reason).partition(DETAILS)[0]
     return re.sub(r"^[A-Z]+ at step (?:0: |(\d+): (?=.*\bstep \1\b))", "", sentence)

@@ -1,4 +1,4 @@
-"""Asks before an act that cannot be taken back."""
+"""Asks before an act that nobody can undo."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without a question
 
 
 def confirm(act: str, consequence: str, yes: bool, as_json: bool) -> None:
-    """Asks before the act, such as ``end season 1``. Raises MissingInput if nobody can answer,
-    Abort after a no."""
+    """Asks before the act, such as ``end season 1``. Raises MissingInput without a terminal, and
+    Abort if the answer is no."""
     if yes:
         return
     if as_json or not sys.stdin.isatty():

@@ -81,7 +81,7 @@ def print_json(value: Any) -> None:
 
 
 def print_nothing(next_step: str = "") -> None:
-    """Says that a list is empty, and on stderr which command helps."""
+    """Prints "(nothing)", and on stderr the next command."""
     stdout.print("(nothing)")
     if next_step:
         stderr.print(f"next: {next_step}")

@@ -127,7 +127,7 @@ def test_a_scrim_is_asked_for_by_keyboard(site: Site, mine: Tab) -> None:
 
 def test_named_opponents_take_the_other_seats_in_turn(site: Site, mine: Tab) -> None:
     page = mine.open(f"/new-scrim?opponent={site.contest.active[0].agent_id}")
-    expect(page.get_by_text("It takes the other 3 seats")).to_be_visible()
+    expect(page.get_by_text("Its agent plays in the other 3 seats")).to_be_visible()
     page.get_by_text("More opponents").press("Enter")
     page.get_by_label("Opponent 2").select_option("Anchor: greedy: starts at once (Pecking Order)")
     press(page, "Ask for the scrim")
