@@ -16,6 +16,7 @@ from ladder.matches.pairing.encounter_counts import UNKNOWN, EncounterCounts
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
+Flags = NDArray[np.bool_]
 _Number = TypeVar("_Number", float, Floats)
 
 PLACING_GAMES: Final = 5  # until an entry has these games, its weight does not reduce its value
@@ -29,7 +30,7 @@ WHOLE: Final = 1024  # The whole field is considered for each lineup up to this 
 GROUP: Final = 10  # Leads that are chosen together in larger fields.
 ENTRIES_A_LEAD: Final = 400  # Larger groups have one lead for so many entries of a field.
 NEAR: Final = 256  # In larger fields: nearest candidates by rating on each side.
-DRAWS: Final = 96  # Draws from those, and as many from the whole field.
+DRAWS: Final = 64  # Draws from those, and as many from the whole field.
 EVEN: Final = np.arange(DRAWS) / DRAWS
 UNSURE: Final = 0.3
 """Share of both skills' variances that is added to the curves of ``_nearness``. With all of them,
@@ -81,7 +82,7 @@ class CandidateArrays:
         self._seat_games = candidates.seat_games
         self._mu = candidates.mu[order] / beta
         first = np.maximum(sigma / beta, 1e-3) ** 2
-        self._seats = seats
+        self._gaps = _nearest_gaps(self._mu, seats)
         self._wide_share = WIDE_SHARE * min(1.0, SMALL / max(len(order), 1)) if is_open else 0.0
         self._told = information_gain.fisher_information(seats)
         self._variance = first / (1 + first * self._told * in_flight)
@@ -103,7 +104,8 @@ class CandidateArrays:
         self.value: Floats = np.where(due, value + self._rest, SLOW * self._rest)
         """With the least value ``_rest``. A candidate at its limit has only a share of that."""
         self._met = met
-        self._teams, self._bundles = self._identities.teams, self._identities.bundles
+        self._teams = self._identities.teams[order]
+        self._bundles = self._identities.bundles[order]
         numbers = candidates.numbers[order]
         self._numbers = np.where(numbers < 0, UNKNOWN, numbers) if met else None
         self._has_new = True
@@ -119,16 +121,16 @@ class CandidateArrays:
 
     def candidate(self, place: int) -> Candidate:
         """Returns the candidate with its identity; its rating and its games may be old."""
-        return self._identities.who[int(self._order[place])]
+        return self._identities.who[self._order.item(place)]
 
     def candidates(self) -> list[Candidate]:
         """Returns all candidates in order of rating."""
         who = self._identities.who
         return [who[row] for row in self._order.tolist()]
 
-    def games_by_seat(self, place: int) -> list[int]:
-        """Returns the candidate's games in each seat."""
-        counts: list[int] = self._seat_games[self._order[place]].tolist()
+    def games_by_seat(self, places: Sequence[int]) -> list[list[int]]:
+        """Returns the games in each seat of the candidates in these places."""
+        counts: list[list[int]] = self._seat_games[self._order.take(places)].tolist()
         return counts
 
     def count_as_played(self, lineups: Sequence[Sequence[int]]) -> Indices:
@@ -150,7 +152,7 @@ class CandidateArrays:
         self.value[places] = np.where(due, value, SLOW * self._rest)
         for lineup in lineups:
             for place in lineup:
-                self._meets[place] += [other for other in lineup if other != place]
+                self._meets[place] += lineup  # itself too: it cannot join its own lineup again
         return places
 
     def new_places(self) -> Indices:
@@ -229,12 +231,11 @@ class CandidateArrays:
 
     def fitting(self, lineup: Sequence[int], same_team: bool) -> Indices:
         """Returns the places of all candidates that may join this lineup."""
-        bundles, teams = self._bundles[self._order], self._teams[self._order]
         fits = np.ones(len(self), np.bool_)
         for member in lineup:
-            fits &= bundles != bundles[member]
+            fits &= self._bundles != self._bundles[member]
             if not same_team:
-                fits &= teams != teams[member]
+                fits &= self._teams != self._teams[member]
         fits[list(lineup)] = False
         return np.flatnonzero(fits)
 
@@ -268,15 +269,20 @@ class CandidateArrays:
 
     def may_join(self, place: int, lineup: Sequence[int], same_team: bool) -> bool:
         """Whether the candidate may join these (``candidates.may_share_lineup``)."""
-        row = self._order.item(place)
-        team, bundle = self._teams.item(row), self._bundles.item(row)
+        team, bundle = self._teams.item(place), self._bundles.item(place)
         for member in lineup:
-            other = self._order.item(member)
-            if row == other or bundle == self._bundles.item(other):
+            if bundle == self._bundles.item(member):
                 return False
-            if team == self._teams.item(other) and not same_team:
+            if team == self._teams.item(member) and not same_team:
                 return False
         return True
+
+    def may_join_rows(self, places: Indices, lineups: Indices) -> Flags:
+        """Whether each place may join its row of lineups, without entries of one team: [rows]."""
+        teams = self._teams[places, None] == self._teams[lineups]
+        bundles = self._bundles[places, None] == self._bundles[lineups]
+        joins: Flags = ~(teams | bundles).any(axis=1)
+        return joins
 
     def _nearness(self, lead: Indices, places: Indices) -> Floats:
         """Returns the sum of two normal curves of the distance; about 1 for the nearest candidate.
@@ -286,8 +292,7 @@ class CandidateArrays:
         the nearest few. So a leader far ahead of the field meets more opponents than just the next
         in rank.
         """
-        gaps = np.array([self._gap(each) for each in lead[:, 0].tolist()])[:, None]
-        away = np.maximum(np.abs(self._mu[places] - self._mu[lead]) - gaps, 0.0) ** 2
+        away = np.maximum(np.abs(self._mu[places] - self._mu[lead]) - self._gaps[lead], 0.0) ** 2
         away[places == lead] = np.inf
         width = 2 * (NARROW + UNSURE * (self._variance[lead] + self._variance[places]))
         nearness = (1 - self._wide_share) * _scaled_exponential(away / width)
@@ -296,13 +301,20 @@ class CandidateArrays:
             nearness += self._wide_share * _scaled_exponential(wide)
         return nearness
 
-    def _gap(self, lead: int) -> float:
-        """Returns the distance within which its ``seats`` - 1 nearest opponents are."""
-        own = self._mu.item(lead)
-        few = self._mu[max(0, lead - self._seats) : lead + self._seats + 1].tolist()
-        gaps = sorted(abs(other - own) for other in few)  # the first is the lead's own
-        gap: float = gaps[min(self._seats, len(few)) - 1]
-        return gap
+
+def _nearest_gaps(mu: Floats, seats: int) -> Floats:
+    """Returns how far the ``seats`` - 1 nearest opponents are at most: [places], like ``mu``.
+
+    ``mu`` ascends. So they and the candidate are ``seats`` places in a row.
+    """
+    others, count = min(seats, len(mu)) - 1, len(mu)
+    ends = np.full(others, np.inf)
+    padded = np.concatenate((-ends, mu, ends))
+    gaps = np.full(count, np.inf)
+    for first in range(others + 1):
+        low, high = padded[first : first + count], padded[first + others : first + others + count]
+        gaps = np.minimum(gaps, np.maximum(mu - low, high - mu))
+    return gaps
 
 
 def _scaled_exponential(exponents: Floats) -> Floats:

@@ -130,9 +130,11 @@ class _LineupMaker:
             leads = self._choose_leads(range(clock + len(made), clock + len(made) + count))
             if not leads:
                 break
-            for lineup in self._fill_lineups(leads):
+            filled = list(self._fill_lineups(leads))
+            self._read_games_by_seat(filled)
+            for lineup in filled:
                 by_seat = map(self._field.candidate, self._assign_seats(lineup))
-                made.append(tuple(each.seat for each in by_seat))
+                made.append(tuple([each.seat for each in by_seat]))
         return made
 
     def _choose_leads(self, numbers: Iterable[int]) -> list[int]:
@@ -223,27 +225,27 @@ class _LineupMaker:
 
         A lineup is short if no draw may join it.
         """
-        lineups = [[lead] for lead in leads]
-        last, likely, rows = list(leads), weights.copy(), np.arange(len(leads))
+        lineups, likely, rows = np.array(leads)[:, None], weights.copy(), np.arange(len(leads))
+        ends: dict[int, int] = {}
         for size in range(1, self._seats):
-            likely *= self._field.novelties(last, places)
+            likely *= self._field.novelties(lineups[:, -1].tolist(), places)
             sums = likely.cumsum(axis=1)
             chances = self._noise.random((len(leads), 1)) * sums[:, -1:]
             at = np.minimum((sums <= chances).sum(axis=1), places.shape[1] - 1)
-            last = places[rows, at].tolist()
-            for row, lineup in enumerate(lineups):
-                if len(lineup) < size:
-                    continue
-                partner = self._draw_random_partner(lineup)
+            drawn = places[rows, at]
+            is_random = self._noise.random(len(leads)) < ANYBODY
+            redrawn = is_random | ~self._field.may_join_rows(drawn, lineups)
+            for row in np.flatnonzero(redrawn).tolist():
+                lineup = lineups[row].tolist()
+                partner = self._draw_anybody(lineup) if is_random[row] else None
                 if partner is None:
-                    partner = last[row]
-                    if not self._field.may_join(partner, lineup, False):
-                        likely[row][places[row] == partner] = 0.0
-                        partner = self._draw_weighted_partner(lineup, places[row], likely[row])
-                if partner is not None:
-                    last[row] = partner
-                    lineup.append(partner)
-        return lineups
+                    partner = self._draw_weighted_partner(lineup, places[row], likely[row])
+                if partner is None:
+                    ends.setdefault(row, size)
+                else:
+                    drawn[row] = partner
+            lineups = np.column_stack((lineups, drawn))
+        return [lineup[: ends.get(row)] for row, lineup in enumerate(lineups.tolist())]
 
     def _shorten(self, lineup: list[int], played: Collection[int], values: Floats) -> bool:
         """Removes members from a lineup, since the entries in ``played`` have played.
@@ -288,7 +290,8 @@ class _LineupMaker:
         lineup = list(begun)
         while len(lineup) < self._seats:
             likely *= self._field.novelty(lineup[-1], places)
-            partner = self._draw_random_partner(lineup) if may_be_anybody else None
+            is_random = may_be_anybody and self._rng.random() < ANYBODY
+            partner = self._draw_anybody(lineup) if is_random else None
             may_be_anybody = True
             if partner is None:
                 partner = self._draw_weighted_partner(lineup, places, likely)
@@ -308,13 +311,11 @@ class _LineupMaker:
             self._keen[~self._holdings.seatable(self._rng)] = 0.0
         return lineup
 
-    def _draw_random_partner(self, lineup: Sequence[int]) -> int | None:
-        """Sometimes returns a random candidate of the whole field that the rules permit.
+    def _draw_anybody(self, lineup: Sequence[int]) -> int | None:
+        """Returns a random candidate of the whole field that the rules permit, or None.
 
         Not one that has had the games of its pace.
         """
-        if self._rng.random() >= ANYBODY:
-            return None
         for _ in range(TRIES):
             place = self._rng.randrange(len(self._field))
             if self._field.is_due(place) and self._field.may_join(place, lineup, self._same_team):
@@ -353,13 +354,12 @@ class _LineupMaker:
 
     def _assign_seats(self, lineup: list[int]) -> list[int]:
         """Returns the lineup by seat and counts the seats."""
-        had = [self._games_by_seat(place) for place in lineup]
+        had = [self._had[place] for place in lineup]
         by_seat = [lineup[n] for n in assign_seats(had, self._rng)]
         for seat, place in enumerate(by_seat):
             self._had[place][seat] += 1
         return by_seat
 
-    def _games_by_seat(self, place: int) -> list[int]:
-        if place not in self._had:
-            self._had[place] = self._field.games_by_seat(place)
-        return self._had[place]
+    def _read_games_by_seat(self, lineups: Iterable[Sequence[int]]) -> None:
+        new = {place for lineup in lineups for place in lineup if place not in self._had}
+        self._had.update(zip(new, self._field.games_by_seat(list(new)), strict=True))
