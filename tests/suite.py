@@ -1,8 +1,9 @@
 """Runs all CI steps in stages, and prints one line of totals at the end.
 
-The checks run beside the first tests. Tests marked ``alone`` run last, one at a time, because other
-tests would disturb their measurements. Up to ``MOST_REPEATED`` tests that failed run once more at
-the end. If all of them pass then, the run passes, and prints their names and the word flaky.
+The checks and the unit tests run beside the other tests with a low priority, so they use the time
+in which these wait. Tests marked ``alone`` run last, one at a time, because other tests would
+disturb their measurements. Up to ``MOST_REPEATED`` tests that failed run once more at the end. If
+all of them pass then, the run passes, and prints their names and the word flaky.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ from typing import Final
 from xml.etree import ElementTree
 
 PROCESSES: Final = 2
-FOLDERS: Final = ("tests/integration", "tests/web", "tests/acceptance", "tests/chaos", "tests/unit")
+FOLDERS: Final = ("tests/integration", "tests/web", "tests/acceptance", "tests/chaos")
+UNIT: Final = "tests/unit"
 PYTEST: Final = (sys.executable, "-m", "pytest", "-q")
+LOW_PRIORITY: Final = ("nice", "-n", "10")
 SLOWEST: Final = 25
 MOST_REPEATED: Final = 3
 """More failed tests are not repeated."""
@@ -103,13 +106,18 @@ def tests(totals: Totals, name: str, *options: str) -> int:
     return status
 
 
-def pass_when_repeated(totals: Totals, *options: str) -> bool:
-    """Run the tests that failed once more; returns whether all pass. Then they count as flaky."""
+def pass_when_repeated(totals: Totals, failed: Sequence[Sequence[str]]) -> bool:
+    """Run the tests that failed once more; returns whether all pass. Then they count as flaky.
+
+    ``failed`` holds the options of each stage with such tests.
+    """
     if not 0 < len(totals.failed) <= MOST_REPEATED:
         return False
     again = Totals()
-    status = tests(again, "tests that failed, once more", "--last-failed", *options, *FOLDERS)
-    if status or again.names() != set(totals.failed):
+    for options in failed:
+        if tests(again, "tests that failed, once more", "--last-failed", *options):
+            return False
+    if again.names() != set(totals.failed):
         return False
     for name in sorted(set(totals.failed)):
         print(f"flaky: {name} failed and passed when repeated; find the cause")
@@ -119,19 +127,21 @@ def pass_when_repeated(totals: Totals, *options: str) -> bool:
 
 
 @contextmanager
-def beside(command: Sequence[str]) -> Iterator[list[bool]]:
-    """Run a command beside the block; then print its output and append whether it passed."""
-    passed: list[bool] = []
+def beside(name: str, command: Sequence[str]) -> Iterator[list[int]]:
+    """Run a command beside the block; then print its output and append its exit status."""
+    status: list[int] = []
     with tempfile.TemporaryFile("w+") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(
+            [*LOW_PRIORITY, *command], stdout=output, stderr=subprocess.STDOUT
+        )
         try:
-            yield passed
-            passed.append(process.wait() == 0)
+            yield status
+            status.append(process.wait())
         finally:
             process.terminate()
             process.wait()
         output.seek(0)
-        say(f"{command[0]}, which ran beside: {'passed' if passed == [True] else 'failed'}")
+        say(f"{name}, which ran beside: {'passed' if status == [0] else 'failed'}")
         print(output.read(), flush=True)
 
 
@@ -140,29 +150,39 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     began = time.monotonic()
     totals = Totals()
-    with tempfile.TemporaryDirectory() as cache:
-        remember = f"--override-ini=cache_dir={cache}"
-        with beside(["scripts/check"]) as checked:
+    with tempfile.TemporaryDirectory() as folder:
+        unit = [f"--override-ini=cache_dir={folder}/unit", UNIT]
+        others = f"--override-ini=cache_dir={folder}/others"
+        report = Path(folder, "unit.xml")
+        with (
+            beside("scripts/check", ["scripts/check"]) as checked,
+            beside(UNIT, [*PYTEST, *unit, f"--junit-xml={report}"]) as unit_status,
+        ):
             shared = tests(
                 totals,
                 f"tests, {PROCESSES} processes",
-                *("-n", str(PROCESSES), "-m", "not alone", remember),
+                *("-n", str(PROCESSES), "-m", "not alone", others),
                 *FOLDERS,
             )
+        if report.exists():
+            totals.add(report)
         alone = tests(
-            totals, "tests that need the machine alone", "-m", "alone", remember, *files_alone()
+            totals, "tests that need the machine alone", "-m", "alone", others, *files_alone()
         )
-        passed = shared == alone == 0
-        if not passed and {shared, alone} <= {0, 1}:
-            passed = pass_when_repeated(totals, remember)
+        passed = {shared, alone, *unit_status} == {0}
+        if not passed and {shared, alone, *unit_status} <= {0, 1}:
+            failed = [unit] if unit_status != [0] else []
+            if shared or alone:
+                failed.append([others, *FOLDERS])
+            passed = pass_when_repeated(totals, failed)
     say(f"the slowest {SLOWEST} tests")
     print("\n".join(totals.slowest()))
     say(f"the slowest {SLOWEST} files")
     print("\n".join(totals.slowest_files()))
-    if not checked[0]:
+    if checked != [0]:
         print("scripts/check failed; its output is above")
     print(totals.line(time.monotonic() - began), flush=True)
-    return 0 if passed and all(checked) else 1
+    return 0 if passed and checked == [0] else 1
 
 
 if __name__ == "__main__":
