@@ -12,15 +12,29 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ladder.database.db import Connection
-from ladder.ids import EntryId, SeasonId
+from ladder.ids import AgentId, EntryId, SeasonId, SubmissionId, TeamId
 from ladder.matches.pairing import Candidate
 
+Floats = NDArray[np.float64]
+
+LEFT: Final = "left"
+RESTS: Final = "rests"
 SELECT_ENTRIES: Final = (
-    "select state = 'active', struck_at is null or struck_at <= now() - remote_rest_period(), id,"
-    " submission_id, agent_id, team_id, profile, mu, sigma, games, in_flight, pairing_weight,"
-    " is_anchor from entries"
+    "select string_agg(id, ' '), string_agg(case when state <> 'active' then 'left'"
+    " when struck_at > now() - remote_rest_period() then 'rests'"
+    " else team_id || ',' || profile || ',' || is_anchor || ',' || (pairing_weight > 0) end, ' '),"
+    " string_agg(float8send(mu), ''), string_agg(float8send(sigma), ''),"
+    " string_agg(float8send(games), ''), string_agg(float8send(in_flight), ''),"
+    " string_agg(float8send(pairing_weight), '') from entries"
 )
+"""One value for all rows of each column: ids, marks and numbers. That is read faster than rows. A
+mark is what may change of an entry beside its numbers. No column may be null: ``string_agg`` leaves
+null out.
+"""
 CHANGED_SINCE: Final = "age(xmin) <= (select age(%(since)s::xid8::xid))"
 """Condition: the transaction ``since`` or a later one wrote the row."""
 
@@ -30,11 +44,13 @@ class CandidateChanges:
     """What changed since the reading before."""
 
     changed: list[Candidate]
-    """Candidates that came or changed; some may be as before."""
+    """Candidates that came, or of which more than numbers changed."""
     left: list[EntryId]
-    """Entries that are no candidates, and may have been some."""
-    all_read: bool
-    """Whether ``changed`` holds all candidates, and no other entry is one."""
+    """Entries that are candidates no more."""
+    entries: list[EntryId]
+    """Other candidates; some may be as before."""
+    numbers: Floats
+    """Their ``live_numbers``: [5, entries]."""
 
 
 class CandidateReader:
@@ -46,7 +62,10 @@ class CandidateReader:
         """Connection and server process of the reading before."""
         self._since = ""
         """The oldest transaction that had not ended before the last reading."""
-        self._digests: dict[EntryId, str] = {}
+        self._marks: dict[EntryId, str] = {}
+        """The mark of each candidate."""
+        self._bundles: dict[EntryId, tuple[SubmissionId, AgentId, str]] = {}
+        """Submission, agent and digest of entries; they never change."""
         self._resting: set[EntryId] = set()
         """Active entries that rest after a strike: the end of the rest changes no row."""
 
@@ -56,40 +75,78 @@ class CandidateReader:
         is_first = server != self._server
         row = conn.execute("select pg_snapshot_xmin(pg_current_snapshot())::text").fetchone()
         assert row is not None
-        condition = "state = 'active'" if is_first else CHANGED_SINCE
+        ids, marks, numbers = self._read_columns(
+            conn, "state = 'active'" if is_first else CHANGED_SINCE
+        )
+        new = [
+            n
+            for n, (entry, mark) in enumerate(zip(ids, marks, strict=True))
+            if self._marks.get(entry) != mark
+        ]
+        self._read_bundles(conn, [ids[n] for n in new if marks[n] not in (LEFT, RESTS)])
+        self._server, self._since = server, row[0]
+        gone = self._marks.keys() - ids if is_first else set()
+        changed = list[Candidate]()
+        for n in new:
+            entry, mark = ids[n], marks[n]
+            self._resting.discard(entry)
+            if mark == RESTS:
+                self._resting.add(entry)
+            if mark in (LEFT, RESTS):
+                gone.add(entry)
+            else:
+                self._marks[entry] = mark
+                changed.append(self._make_candidate(entry, numbers[:, n]))
+        left = [entry for entry in gone if self._marks.pop(entry, None)]
+        same = np.delete(np.arange(len(ids)), new).tolist()
+        return CandidateChanges(changed, left, [ids[n] for n in same], numbers[:, same])
+
+    def _read_columns(
+        self, conn: Connection, condition: str
+    ) -> tuple[list[EntryId], list[str], Floats]:
+        """Returns ids, marks and numbers of these entries and of those that rest."""
         if self._resting:  # with an empty list, this would take most of the time
             condition = f"({condition} or id = any (%(resting)s))"
-        found = conn.execute(
+        row = conn.execute(
             f"{SELECT_ENTRIES} where season_id = %(season)s and {condition}",
             {
                 "season": self._season_id,
                 "since": self._since,
                 "resting": sorted(self._resting),
             },
-            binary=True,  # faster than text for many numbers
-        ).fetchall()
-        self._server, self._since = server, row[0]
-        self._read_digests(conn, [row[2] for row in found if row[0]])
-        changed, left = list[Candidate](), list[EntryId]()
-        for active, rested, entry, submission, agent, team, *numbers in found:
-            if active and rested:
-                digest = self._digests[entry]
-                changed.append(Candidate(entry, submission, agent, team, digest, *numbers))
-            else:
-                left.append(entry)
-            if active and not rested:
-                self._resting.add(entry)
-            else:
-                self._resting.discard(entry)
-        return CandidateChanges(changed, left, is_first)
+            binary=True,  # faster than text for bytes
+        ).fetchone()
+        assert row is not None
+        ids, marks, *numbers = row if row[0] else ("", "", b"")
+        values = np.frombuffer(b"".join(numbers), ">f8").astype(np.float64)
+        return [EntryId(each) for each in ids.split()], marks.split(), values.reshape(5, -1)
 
-    def _read_digests(self, conn: Connection, entries: Sequence[EntryId]) -> None:
-        """Reads the digests of entries that are new; a digest never changes."""
-        new = [entry for entry in entries if entry not in self._digests]
+    def _make_candidate(self, entry: EntryId, numbers: Floats) -> Candidate:
+        submission, agent, digest = self._bundles[entry]
+        team, profile, is_anchor, _ = self._marks[entry].split(",")
+        mu, sigma, games, in_flight, weight = numbers.tolist()
+        return Candidate(
+            entry,
+            submission,
+            agent,
+            TeamId(team),
+            digest,
+            profile,
+            mu,
+            sigma,
+            int(games),
+            int(in_flight),
+            weight,
+            is_anchor == "true",
+        )
+
+    def _read_bundles(self, conn: Connection, entries: Sequence[EntryId]) -> None:
+        """Reads submission, agent and digest of entries that are new."""
+        new = [entry for entry in entries if entry not in self._bundles]
         if new:
             rows = conn.execute(
-                "select e.id, b.digest from entries e join submissions b on b.id = e.submission_id"
-                " where e.id = any (%s)",
+                "select e.id, e.submission_id, e.agent_id, b.digest from entries e"
+                " join submissions b on b.id = e.submission_id where e.id = any (%s)",
                 (new,),
             )
-            self._digests.update(rows.fetchall())
+            self._bundles.update({entry: (*bundle,) for entry, *bundle in rows})

@@ -56,10 +56,8 @@ class SeasonCache:
         """Reads the entries that changed since the reading before."""
         seen = self._season(season_id)
         changes = seen.entries.read(conn)
-        if changes.all_read:
-            seen.known.set_entries(changes.changed)
-        else:
-            seen.known.change_entries(changes.changed, changes.left)
+        seen.known.change_entries(changes.changed, changes.left)
+        seen.known.set_numbers(changes.entries, changes.numbers)
 
     def entries_without_matches(
         self, conn: db.Connection, season_id: SeasonId, profiles: Collection[str]

@@ -6,7 +6,7 @@ columns stay between rounds, so a round costs only what has changed.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
@@ -21,6 +21,7 @@ from ladder.matches.pairing import (
     EncounterCounts,
     LineupTerms,
     Proposal,
+    live_numbers,
     propose_from_table,
 )
 from ladder.ratings.official.game_table import GameTable
@@ -61,8 +62,12 @@ class SeasonField:
 
     def __init__(self) -> None:
         self._entries: dict[EntryId, Candidate] = {}
-        self._table: CandidateTable | None = None
-        """The entries with their live ratings; None: an entry came or left."""
+        self._renumbered: set[EntryId] = set()
+        """Entries whose newest numbers only the table has, even if it is not current."""
+        self._table = CandidateTable.from_candidates((), 0, {})
+        """The entries with their live ratings."""
+        self._is_table_current = True
+        """False: an entry came or left since the table was made."""
         self._rows: dict[EntryId, int] = {}
         """Row of each entry in the table."""
         self._numbers: Mapping[EntryId, int] = {}
@@ -113,7 +118,11 @@ class SeasonField:
     def set_entries(self, entries: Iterable[Candidate]) -> None:
         """Sets all entries, with their live ratings."""
         new = {each.entry_id: each for each in entries}
-        changed = [each for entry, each in new.items() if self._entries.get(entry) != each]
+        changed = [
+            each
+            for entry, each in new.items()
+            if self._entries.get(entry) != each or entry in self._renumbered
+        ]
         self.change_entries(changed, self._entries.keys() - new.keys())
 
     def change_entries(self, changed: Iterable[Candidate], left: Iterable[EntryId]) -> None:
@@ -123,17 +132,27 @@ class SeasonField:
             before = self._entries.get(each.entry_id)
             self._entries[each.entry_id] = each
             if before is None or not _is_same(before, each):
-                self._table = None
+                self._is_table_current = False
+        self._renumbered.difference_update(each.entry_id for each in came)
         for entry in left:
             if self._entries.pop(entry, None) is not None:
-                self._table = None
-        if self._table is not None and came:
-            self._table.set_numbers([self._rows[each.entry_id] for each in came], came)
+                self._is_table_current = False
+                self._renumbered.discard(entry)
+        if self._is_table_current and came:
+            rows = [self._rows[each.entry_id] for each in came]
+            self._table.set_numbers(rows, live_numbers(came))
+
+    def set_numbers(self, entries: Sequence[EntryId], numbers: Floats) -> None:
+        """Sets the ``live_numbers`` of these entries; none of them starts or stops playing."""
+        table = self._live_table()
+        table.set_numbers([self._rows[entry] for entry in entries], numbers)
+        self._renumbered.update(entries)
 
     def without_games(self) -> SeasonField:
         """Returns a field of the same entries that knows neither games nor places."""
-        other = SeasonField()
+        other, table = SeasonField(), self._live_table()
         other.set_entries(self._entries.values())
+        other.set_numbers(table.identities.entry_ids, table.live_numbers(range(len(table))))
         return other
 
     def entries_without_games(self) -> list[Candidate]:
@@ -191,11 +210,16 @@ class SeasonField:
 
     def _live_table(self) -> CandidateTable:
         """Returns the entries with their live ratings."""
-        if self._table is None:
+        if not self._is_table_current:
+            before = self._rows
+            kept = [entry for entry in before if entry in self._renumbered]  # quicker in order
+            numbers = self._table.live_numbers([before[entry] for entry in kept])
             self._table = CandidateTable.from_candidates(list(self._entries.values()), 0, {})
-            who = self._table.identities.who
-            self._rows = {each.entry_id: row for row, each in enumerate(who)}
+            entry_ids = self._table.identities.entry_ids
+            self._rows = {entry: row for row, entry in enumerate(entry_ids)}
+            self._table.set_numbers([self._rows[entry] for entry in kept], numbers)
             self._contenders = self._official = self._equal_paces = None
+            self._is_table_current = True
         return self._table
 
     def _official_table(self, terms: PairingTerms) -> CandidateTable:
@@ -257,6 +281,7 @@ def _is_same(one: Candidate, other: Candidate) -> bool:
         and one.digest == other.digest
         and one.profile == other.profile
         and one.is_anchor == other.is_anchor
+        and (one.weight > 0) == (other.weight > 0)
     )
 
 

@@ -6,7 +6,7 @@ for each candidate. ``candidate_arrays`` stores these values while ``lineups`` m
 ``seat_assignment`` assigns the seats. In a season of one seat, ``solo_rounds`` assigns the rounds.
 """
 
-from ladder.matches.pairing.candidate_table import CandidateTable
+from ladder.matches.pairing.candidate_table import CandidateTable, live_numbers
 from ladder.matches.pairing.candidates import Candidate, Proposal, left_out_profiles
 from ladder.matches.pairing.encounter_counts import EncounterCounts
 from ladder.matches.pairing.lineup_shortage import anchors_to_add, shortage_message
@@ -28,6 +28,7 @@ __all__ = [
     "Proposal",
     "anchors_to_add",
     "left_out_profiles",
+    "live_numbers",
     "next_rounds",
     "propose_from_table",
     "propose_lineups",

@@ -21,7 +21,9 @@ _LIVE_NUMBERS = attrgetter("mu", "sigma", "games", "in_flight", "weight")
 
 
 class CandidateIdentities:
-    """The candidates' ids, teams and bundles; their numbers are not read."""
+    """The candidates' ids, teams and bundles. Of their numbers, it only reads whether they play
+    (their weight is above 0).
+    """
 
     def __init__(self, who: Sequence[Candidate]) -> None:
         self.who = who
@@ -138,11 +140,20 @@ class CandidateTable:
     def __len__(self) -> int:
         return len(self.identities)
 
-    def set_numbers(self, rows: Sequence[int], changed: Sequence[Candidate]) -> None:
-        """Changes the live ratings, games and weights of the candidates in these rows."""
-        numbers = np.array([_LIVE_NUMBERS(each) for each in changed], np.float64).reshape(-1, 5).T
-        self.mu[rows], self.sigma[rows], self.games[rows], self.in_flight[rows] = numbers[:4]
-        self.weight[rows] = numbers[4]
+    def live_numbers(self, rows: Sequence[int]) -> Floats:
+        """Returns the numbers of the candidates in these rows, as ``live_numbers`` does."""
+        chosen = np.array(rows, np.intp)  # once, not for each column
+        return np.array([column[chosen] for column in self._live_columns])
+
+    def set_numbers(self, rows: Sequence[int], numbers: Floats) -> None:
+        """Changes the ``live_numbers`` of the candidates in these rows."""
+        chosen = np.array(rows, np.intp)
+        for column, values in zip(self._live_columns, numbers, strict=True):
+            column[chosen] = values
+
+    @property
+    def _live_columns(self) -> tuple[Floats, ...]:
+        return self.mu, self.sigma, self.games, self.in_flight, self.weight
 
     def of_profiles(self, admissible: Collection[str] | None) -> tuple[CandidateTable, list[str]]:
         """Returns those who play and have an admissible profile (None: any).
@@ -174,6 +185,11 @@ class CandidateTable:
             self.numbers[plays],
             self.is_favourite[plays],
         ), out
+
+
+def live_numbers(candidates: Sequence[Candidate]) -> Floats:
+    """Returns live ratings, games, matches in flight and weights: [5, candidates]."""
+    return np.array([_LIVE_NUMBERS(each) for each in candidates], np.float64).reshape(-1, 5).T
 
 
 def _number_keys(keys: Sequence[Hashable]) -> Indices:

@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from ladder.ids import EntryId, TeamId
-from ladder.matches.pairing import Candidate
+from ladder.matches.pairing import Candidate, live_numbers
 from ladder.matches.pairing.lineups import SEARCH_ROUNDS
 from ladder.ratings.official.game_table import GameTable
 from ladder.ratings.official.season_suspects import LEAST_PACE, SeasonSuspects
@@ -238,13 +238,12 @@ def test_a_field_that_learns_of_changes_chooses_like_a_new_one() -> None:
     for turn in range(12):
         new = [entry(n) for n in rng.sample(range(60), 5)]
         some = {each: changed(candidate(0, entry_id=each), rng) for each in new}
-        some |= {
-            each: replace(entries[each], games=entries[each].games + 1)
-            for each in rng.sample(sorted(entries), 8)
-        }
         left = rng.sample(sorted(entries.keys() - some), 3)
         entries = {each: one for each, one in (entries | some).items() if each not in left}
         kept.change_entries(some.values(), left)
+        played = rng.sample(sorted(entries), 12)
+        entries |= {each: replace(entries[each], games=9, mu=rng.gauss(600, 90)) for each in played}
+        kept.set_numbers(played, live_numbers([entries[each] for each in played]))
         lineups += [rng.sample(range(50), 4) for _ in range(6)]
         numbers |= {entry(n): n for lineup in lineups for n in lineup}
         games = GameTable(
@@ -271,3 +270,58 @@ def test_a_field_that_learns_of_changes_chooses_like_a_new_one() -> None:
         ]
         assert made[0] == made[1]
         assert len(made[0].lineups) == 9
+
+
+def field_of_two() -> SeasonField:
+    """A field in which entry 0 has played, as its new numbers say, and entry 1 has not."""
+    field = SeasonField()
+    field.set_entries(candidate(n, entry_id=entry(n), games=0) for n in range(2))
+    field.set_numbers([entry(0)], live_numbers([candidate(0, games=1)]))
+    return field
+
+
+def unplayed(field: SeasonField) -> list[EntryId]:
+    return [each.entry_id for each in field.entries_without_games()]
+
+
+def test_numbers_stay_when_others_come_and_leave() -> None:
+    field = field_of_two()
+    assert unplayed(field) == [entry(1)]
+    for _ in range(2):
+        field.change_entries([candidate(2, entry_id=entry(2), games=0)], [entry(1)])
+        assert unplayed(field) == [entry(2)]
+        field.change_entries([candidate(1, entry_id=entry(1), games=0)], [entry(2)])
+        assert unplayed(field) == [entry(1)]
+
+
+def test_a_field_without_games_keeps_the_numbers() -> None:
+    other = field_of_two().without_games()
+    assert unplayed(other) == [entry(1)]
+    other.change_entries([], [entry(1)])
+    assert unplayed(other) == []
+
+
+@pytest.mark.parametrize("team", [TeamId("tea_00000"), TeamId("tea_new")])
+@pytest.mark.parametrize("comes_back", [False, True])
+def test_a_changed_entry_brings_its_own_numbers(team: TeamId, comes_back: bool) -> None:
+    field = field_of_two()
+    if comes_back:
+        field.change_entries([], [entry(0)])
+    field.change_entries([candidate(0, entry_id=entry(0), team_id=team, games=0)], [])
+    assert unplayed(field) == [entry(0), entry(1)]
+    field.change_entries([], [entry(1)])
+    assert unplayed(field) == [entry(0)]
+
+
+def test_all_entries_set_anew_bring_their_own_numbers() -> None:
+    field = field_of_two()
+    field.set_entries(candidate(n, entry_id=entry(n), games=0) for n in range(2))
+    assert unplayed(field) == [entry(0), entry(1)]
+
+
+def test_entries_that_play_again_fill_a_match() -> None:
+    field = SeasonField()
+    for weight in (0.0, 1.0):
+        field.change_entries([candidate(n, entry_id=entry(n), weight=weight) for n in range(2)], [])
+        proposal = field.propose_lineups(TERMS, lineups=1, rng=Random(1))
+        assert len(proposal.lineups) == weight
