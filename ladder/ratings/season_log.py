@@ -8,6 +8,7 @@ entry are empty, as if it had never played.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from itertools import compress
 from typing import Final
 
 import numpy as np
@@ -20,6 +21,8 @@ from ladder.ratings.official.game_table import GameTable, GrowingGameTable
 
 AT_ONCE: Final = 20_000
 """Results in one database query."""
+ROW: Final = np.dtype([("no", ">i8"), ("placement", ">i4"), ("is_lost", "?")])
+"""The numbers of a seat in the answer of the database."""
 
 
 class SeasonLog:
@@ -110,35 +113,39 @@ class SeasonLog:
         self._games = GrowingGameTable()
 
     def _read(self, conn: Connection, end: int) -> int:
-        # Ids sort by time: their range limits the seats that the database reads.
-        found = conn.execute(
+        invalid = self._withdrawn | self._void
+        # Ids sort by time: their range limits the seats that the database reads. One value for all
+        # rows of each column is read faster than rows. No column may be null, which is left out.
+        row = conn.execute(
             "with n as (select no, match_id from acceptances where season_id = %s"
             " and no > %s and no <= %s and act = 'accept')"
-            " select n.no, s.entry_id, s.placement, s.verdict <> 'DONE' and %s, n.match_id"
+            " select string_agg(entry_id, ' '), string_agg(match_id, ' ') filter (where %s),"
+            " string_agg(int8send(no) || int4send(placement) || boolsend(is_lost), '') from ("
+            " select n.no, n.match_id, s.entry_id, s.placement,"
+            " (s.verdict <> 'DONE' and %s) is true as is_lost"
             " from n join seats s on s.match_id = n.match_id"
             " where s.match_id >= (select min(match_id) from n)"
-            " and s.match_id <= (select max(match_id) from n) order by n.no, s.seat",
-            (self.season_id, self.log_no, end, self._does_fault_lose(conn)),
-        ).fetchall()
-        invalid = self._withdrawn | self._void
-        rows = [row for row in found if row[4] not in invalid] if invalid else found
-        if not rows:
+            " and s.match_id <= (select max(match_id) from n) order by n.no, s.seat) as rows",
+            (self.season_id, self.log_no, end, bool(invalid), self._does_fault_lose(conn)),
+            binary=True,
+        ).fetchone()
+        ids, matches, numbers = row if row and row[0] else ("", "", b"")
+        entries, rows = [EntryId(each) for each in ids.split()], np.frombuffer(numbers, ROW)
+        if invalid:
+            is_valid = np.array([match not in invalid for match in matches.split()], np.bool_)
+            entries, rows = list(compress(entries, is_valid)), rows[is_valid]
+        if not entries:
             return 0
-        nos, entries, placements, lost, _ = zip(*rows, strict=True)
-        disqualified = self._disqualified
-        self._number_entries(
-            conn, (entry for entry in dict.fromkeys(entries) if entry not in disqualified)
-        )
-        first, game = np.unique(nos, return_index=True, return_inverse=True)[1:]
+        self._number_entries(conn, entries)
+        first, game = np.unique(rows["no"], return_index=True, return_inverse=True)[1:]
         seat = np.arange(len(rows)) - first[game]
         shape = (len(first), max(self.games.seats, int(seat.max()) + 1))
         contenders = np.full(shape, -1, np.int32)
         ranks = np.zeros(shape, np.int16)
         faults = np.zeros(shape, np.bool_)
-        number = self._numbers
-        contenders[game, seat] = [-1 if e in disqualified else number[e] for e in entries]
-        ranks[game, seat] = placements
-        faults[game, seat] = lost
+        contenders[game, seat] = [self._numbers.get(entry, -1) for entry in entries]
+        ranks[game, seat] = rows["placement"]
+        faults[game, seat] = rows["is_lost"]
         _keep_best_seat(contenders, ranks)
         ranks[contenders < 0], faults[contenders < 0] = 0, False
         self._games.append(GameTable(contenders, ranks, faults))
@@ -152,8 +159,12 @@ class SeasonLog:
         return self._fault_loses
 
     def _number_entries(self, conn: Connection, entries: Iterable[EntryId]) -> None:
-        """Numbers new entries in order of first appearance."""
-        new = list(dict.fromkeys(entry for entry in entries if entry not in self._numbers))
+        """Numbers new entries in order of first appearance, except disqualified ones."""
+        new = [
+            entry
+            for entry in dict.fromkeys(entries)
+            if entry not in self._numbers and entry not in self._disqualified
+        ]
         if not new:
             return
         rows = conn.execute(

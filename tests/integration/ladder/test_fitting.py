@@ -281,6 +281,30 @@ def test_the_log_keeps_the_best_seat_of_a_contender(contest: Contest) -> None:
     assert not log.games.faults.any()
 
 
+def test_the_log_leaves_out_void_matches(contest: Contest, four: list[EntryId]) -> None:
+    void, other = contest.rated(*four), contest.rated(*four)
+    contest.play(void, [1, 2, 3, 4])
+    contest.play(other, [4, 3, 2, 1])
+    log = SeasonLog(contest.season.id, [void])
+    assert log.read(contest.conn, 2) == 1
+    assert log.games.ranks.tolist() == [[4, 3, 2, 1]]
+    only_void = SeasonLog(contest.season.id, [void])
+    assert only_void.read(contest.conn, 1) == 0
+
+
+@pytest.mark.parametrize(
+    ("rule", "faults"), [("kaggle", [False] * 4), ("own_seat", [True, False] * 2)]
+)
+def test_the_log_has_faults_unless_the_rule_is_that_of_kaggle(
+    contest: Contest, four: list[EntryId], rule: str, faults: list[bool]
+) -> None:
+    contest.conn.execute("update seasons set fault_rule = %s", (rule,))
+    contest.play(contest.rated(*four), [1, 2, 3, 4], ["ERROR", "DONE", "TIMEOUT", "DONE"])
+    log = SeasonLog(contest.season.id)
+    log.read(contest.conn, 1)
+    assert log.games.faults.tolist() == [faults]
+
+
 def test_one_old_version_an_hour_is_kept(contest: Contest, four: list[EntryId]) -> None:
     play(contest, four, 3)
     fitter = OfficialFitter()
