@@ -1,4 +1,4 @@
-"""docs/architecture/walks.md names only existing functions."""
+"""The walks in docs/architecture name only existing functions."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import importlib
 import re
 from pathlib import Path
 
-PAGE = Path(__file__).parents[2] / "docs/architecture/walks.md"
+import pytest
+
+PAGES = Path(__file__).parents[2] / "docs/architecture"
 
 
-def test_functions_named_in_the_walks_exist() -> None:
-    names = re.findall(r"`((?:[a-z_]+\.)+[a-z_]+):([\w.]+)`", PAGE.read_text())
+@pytest.mark.parametrize("page", ["walks", "walks-of-hosts"])
+def test_functions_named_in_the_walks_exist(page: str) -> None:
+    names = re.findall(r"`((?:[a-z_]+\.)+[a-z_]+):([\w.]+)`", (PAGES / f"{page}.md").read_text())
     assert len(names) > 50
     for module, name in names:
         found = importlib.import_module(module)
