@@ -29,7 +29,7 @@ from tests import servers
 from tests.integration.api.conftest import application
 from tests.integration.api.serving import serve
 from tests.integration.ladder.contest import make_contest
-from tests.integration.ladder.cup import Cup, raise_cup
+from tests.integration.ladder.cup import Cup, make_cup
 
 SLOTS = 800
 """Of the fleet, so that all games of a round are queued at once."""
@@ -131,7 +131,7 @@ def main() -> None:
         assert row is not None
         clock = partial(processor_seconds, int(row[0].split()[0]))
         swiss = {"format": "swiss", "rounds": chosen.rounds, "series": {"pairs": 1}}
-        cup = raise_cup(
+        cup = make_cup(
             make_contest(conn, seats=2),
             {"stages": [swiss]},
             most_entrants=chosen.entrants,

@@ -154,7 +154,7 @@ class Course:
         compare_waiting(self.conn, self.blobs, lambda: False, lambda: None)
 
 
-def raise_course(conn: Connection, blobs: Blobs, number: int, draw: Random) -> Course:
+def make_course(conn: Connection, blobs: Blobs, number: int, draw: Random) -> Course:
     """A season whose agents may run anywhere, and this many machines of volunteers."""
     game = simulated_machine.GAME
     contest = make_contest(conn, seats=4, max_in_flight=10_000)

@@ -22,7 +22,7 @@ from typing import Final
 
 from benchmarks import judged_seasons
 from benchmarks.judged_seasons import FLIPPED, LIAR, STRETCHED, STRETCHER
-from benchmarks.machine_courses import Course, activate, lineups, raise_course
+from benchmarks.machine_courses import Course, activate, lineups, make_course
 from benchmarks.report_tables import aligned, describe_machine
 from ladder.database.blobs import open_blobs
 from ladder.database.db import connect
@@ -152,7 +152,7 @@ def play_seed(seed: int, number: int, matches: int) -> PlayedSeason:
         connect(address, autocommit=True) as conn,
     ):
         conn.execute("set synchronous_commit = off")
-        course = raise_course(conn, open_blobs(Path(folder).as_uri()), number, Random(seed))
+        course = make_course(conn, open_blobs(Path(folder).as_uri()), number, Random(seed))
         caught, story = play_season(course, matches)
         row = conn.execute(
             "select count(*) from machine_samples where is_different is not null"

@@ -16,7 +16,7 @@ from ladder.people import tokens
 from ladder.tournaments import shows
 from ladder.tournaments.request_models import NewShow
 from tests.integration.ladder.contest import make_contest
-from tests.integration.ladder.cup import Cup, raise_cup
+from tests.integration.ladder.cup import Cup, make_cup
 from tests.web.conftest import Site, Tab, press
 from tests.web.test_accessibility import CONTRAST, NAMES
 
@@ -48,7 +48,7 @@ def half_played(site: Site) -> Iterator[tuple[Cup, str]]:
     with connect(site.database_url, autocommit=True) as conn:
         contest = make_contest(conn, seats=2, visibility="private")
         plan = {"stages": [{"format": "double_elimination", "reset": False}]}
-        cup = raise_cup(contest, plan, embargo="participants")
+        cup = make_cup(contest, plan, embargo="participants")
         cup.enter(7)
         cup.start()
         cup.play_round()
@@ -121,7 +121,7 @@ def test_a_table_of_different_numbers_of_pairings_shows_means(
 ) -> None:
     with connect(site.database_url, autocommit=True) as conn:
         contest = make_contest(conn, seats=seats)
-        cup = raise_cup(contest, {"stages": [stage]})
+        cup = make_cup(contest, {"stages": [stage]})
         cup.enter(5)
         cup.start()
         cup.play_round()
@@ -194,7 +194,7 @@ def test_long_names_on_the_first_page_of_a_show_stay_in_their_columns(
 def test_a_show_hides_its_buttons_and_fills_the_screen(site: Site, tab: Callable[..., Tab]) -> None:
     with connect(site.database_url, autocommit=True) as conn:
         contest = make_contest(conn, seats=2)
-        cup = raise_cup(contest, {"stages": [{"format": "swiss", "rounds": 2}]})
+        cup = make_cup(contest, {"stages": [{"format": "swiss", "rounds": 2}]})
         cup.enter(4)
         cup.start()
         cup.play_round()

@@ -102,7 +102,7 @@ class Cup:
         return self.view().entrant(number).agent_id
 
 
-def raise_cup(contest: Contest, plan: dict[str, Any] | None = None, **terms: Any) -> Cup:
+def make_cup(contest: Contest, plan: dict[str, Any] | None = None, **terms: Any) -> Cup:
     """A tournament whose registration is open."""
     wanted = NewTournament.model_validate({"title": "Cup", "plan": plan or SINGLE, **terms})
     made = tournaments.create_tournament(

@@ -13,7 +13,7 @@ from ladder.tournaments.exports import export
 from ladder.tournaments.formats import describe_plan
 from ladder.tournaments.records import TournamentGame, TournamentState
 from tests.integration.ladder.contest import Contest, make_contest
-from tests.integration.ladder.cup import Cup, raise_cup
+from tests.integration.ladder.cup import Cup, make_cup
 
 GAUNTLET = {"stages": [{"format": "gauntlet", "series": {"pairs": 1}}]}
 WITH_FINAL = {
@@ -39,7 +39,7 @@ def head_loses_to_all_but_the_last(game: TournamentGame) -> list[int]:
 
 def start(duels: Contest, plan: dict[str, Any], *, by_older_version: bool) -> Cup:
     """A running gauntlet of five that this version or an older one locked."""
-    cup = raise_cup(duels, plan)
+    cup = make_cup(duels, plan)
     cup.enter(5)
     cup.start()
     if by_older_version:
@@ -75,7 +75,7 @@ def test_play_off_before_a_final_follows_the_rule_of_the_lock(
 
 def test_rule_is_shown_before_the_lock_and_is_not_in_the_stored_plan(duels: Contest) -> None:
     chosen = {"stages": [{"format": "gauntlet", "by_mean": False}]}
-    cup = raise_cup(duels, chosen)
+    cup = make_cup(duels, chosen)
     cup.enter(3)
     shown = describe_plan(cup.row.plan)
     assert "score and tie-breaks are divided by the number of pairings" in shown[0]
@@ -90,7 +90,7 @@ def test_rule_is_shown_before_the_lock_and_is_not_in_the_stored_plan(duels: Cont
 def test_gauntlet_cancelled_before_its_lock_keeps_its_shown_rule(
     duels: Contest,
 ) -> None:
-    cup = raise_cup(duels, GAUNTLET)
+    cup = make_cup(duels, GAUNTLET)
     shown = describe_plan(cup.row.plan)
     course_acts.cancel_tournament(duels.conn, cup.id, None, "rain")
     assert cup.row.state is TournamentState.CANCELLED

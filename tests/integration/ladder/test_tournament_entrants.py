@@ -16,7 +16,7 @@ from ladder.tournaments import advance, entrants
 from ladder.tournaments.records import EntrantState
 from ladder.tournaments.summaries import summarize, summary_of
 from tests.integration.ladder.contest import Contest, make_contest
-from tests.integration.ladder.cup import ADMIN, raise_cup
+from tests.integration.ladder.cup import ADMIN, make_cup
 from tests.integration.ladder.test_team_merges import merge
 
 
@@ -27,7 +27,7 @@ def duels(conn: Any) -> Contest:
 
 
 def test_agent_without_check_in_is_left_out(duels: Contest) -> None:
-    cup = raise_cup(duels, check_in_minutes=60)
+    cup = make_cup(duels, check_in_minutes=60)
     cup.enter(3)
     duels.conn.execute("update tournaments set locks_at = now() + interval '10 minutes'")
     advance.advance_tournaments(duels.conn, cup.turn)
@@ -39,7 +39,7 @@ def test_agent_without_check_in_is_left_out(duels: Contest) -> None:
 
 
 def test_the_lock_freezes_submissions(duels: Contest) -> None:
-    cup = raise_cup(duels)
+    cup = make_cup(duels)
     cup.enter(2)
     cup.start()
     newer = duels.active(cup.agents[0])
@@ -56,7 +56,7 @@ def test_entered_agents_take_no_place_among_those_offered(
     duels: Contest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(entrants, "MOST_CHOICES", 1)
-    cup, (_, team) = raise_cup(duels), duels.team()
+    cup, (_, team) = make_cup(duels), duels.team()
     first, second, unvalidated = (duels.agent(team) for _ in range(3))
     duels.active(first)
     duels.active(second)
@@ -67,7 +67,7 @@ def test_entered_agents_take_no_place_among_those_offered(
 
 
 def test_reference_agents_are_offered_until_they_are_entrants(duels: Contest) -> None:
-    cup, anchor = raise_cup(duels), duels.agent()
+    cup, anchor = make_cup(duels), duels.agent()
     duels.active(anchor, is_anchor=True)
     duels.active()
     (offered,) = entrants.anchors_to_enter(duels.conn, cup.row)
@@ -77,7 +77,7 @@ def test_reference_agents_are_offered_until_they_are_entrants(duels: Contest) ->
 
 
 def test_entries_are_refused_with_a_reason(duels: Contest) -> None:
-    cup = raise_cup(duels, most_entrants=2)
+    cup = make_cup(duels, most_entrants=2)
     with pytest.raises(Conflict, match="no validated submission"):
         cup.enter_agent(duels.agent())
     cup.enter(1)
@@ -86,7 +86,7 @@ def test_entries_are_refused_with_a_reason(duels: Contest) -> None:
     cup.enter(1)
     with pytest.raises(Conflict, match="all 2 places"):
         cup.enter(1)
-    invited = raise_cup(duels, entry_rule="invitation")
+    invited = make_cup(duels, entry_rule="invitation")
     with pytest.raises(Conflict, match="by invitation"):
         invited.enter_agent(cup.agents[0])
 
@@ -94,7 +94,7 @@ def test_entries_are_refused_with_a_reason(duels: Contest) -> None:
 def test_the_best_of_a_standing_fill_the_places_that_reference_agents_leave(
     duels: Contest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cup = raise_cup(duels)
+    cup = make_cup(duels)
     cup.enter(2)
     duels.conn.execute("update tournaments set entry_rule = 'top', most_entrants = 3")
     rows = []
@@ -109,7 +109,7 @@ def test_the_best_of_a_standing_fill_the_places_that_reference_agents_leave(
 
 
 def test_agents_of_a_merged_team_stay_entrants_of_the_team_that_remains(duels: Contest) -> None:
-    cup = raise_cup(duels)
+    cup = make_cup(duels)
     cup.enter(4)
     first, second = (cup.view().entrants[n].team_id for n in (0, 1))
     merge(duels, first, second)
@@ -130,7 +130,7 @@ def test_agents_of_a_merged_team_stay_entrants_of_the_team_that_remains(duels: C
 def test_reference_agents_are_no_team_mates_unless_an_older_version_locked(
     duels: Contest, locked_by_older_version: bool
 ) -> None:
-    cup = raise_cup(duels, {"stages": [{"format": "swiss", "rounds": 3}]}, agents_per_team=3)
+    cup = make_cup(duels, {"stages": [{"format": "swiss", "rounds": 3}]}, agents_per_team=3)
     _, team = duels.team()
     for is_reference in (True, True, False):
         agent = duels.agent(team)
@@ -148,7 +148,7 @@ def test_reference_agents_are_no_team_mates_unless_an_older_version_locked(
 
 
 def test_the_number_of_entrants_stays_after_the_lock(duels: Contest) -> None:
-    cup = raise_cup(duels)
+    cup = make_cup(duels)
     cup.enter(6)
     cup.start()
     entrants.withdraw(duels.conn, cup.id, cup.agent_of(1), None)
@@ -158,7 +158,7 @@ def test_the_number_of_entrants_stays_after_the_lock(duels: Contest) -> None:
 
 
 def test_a_disqualification_after_the_end_says_what_is_not_possible(duels: Contest) -> None:
-    cup = raise_cup(duels)
+    cup = make_cup(duels)
     cup.enter(2)
     cup.start()
     cup.play_on()
@@ -168,7 +168,7 @@ def test_a_disqualification_after_the_end_says_what_is_not_possible(duels: Conte
 
 
 def test_an_agent_that_left_is_not_found_by_its_name(duels: Contest) -> None:
-    cup = raise_cup(duels, entry_rule="invitation")
+    cup = make_cup(duels, entry_rule="invitation")
     agents = [duels.agent() for _ in range(4)]
     for agent in agents:
         duels.active(agent)

@@ -15,7 +15,7 @@ from ladder.notices.kinds import NoticeKind
 from ladder.notices.texts import Notice, words_of
 from ladder.tournaments import embargo, tournaments
 from tests.integration.ladder.contest import Contest, make_contest
-from tests.integration.ladder.cup import SINGLE, Cup, raise_cup
+from tests.integration.ladder.cup import SINGLE, Cup, make_cup
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def kinds(cup: Cup, number: int) -> list[str]:
 
 
 def play_four(contest: Contest, **terms: Any) -> Cup:
-    cup = raise_cup(contest, **terms)
+    cup = make_cup(contest, **terms)
     cup.enter(4)
     cup.start()
     return cup
@@ -97,7 +97,7 @@ def test_hidden_results_give_no_notice_before_they_are_revealed(duels: Contest) 
 
 
 def test_a_heat_tells_its_size_and_the_place_in_it(contest: Contest) -> None:
-    cup = raise_cup(contest, {"stages": [{"format": "heats", "seats": 4, "rounds": 1}]})
+    cup = make_cup(contest, {"stages": [{"format": "heats", "seats": 4, "rounds": 1}]})
     cup.enter(4)
     cup.start()
     cup.play_on()
@@ -110,7 +110,7 @@ def test_a_heat_tells_its_size_and_the_place_in_it(contest: Contest) -> None:
 def test_an_open_registration_is_told_to_the_teams_of_the_league_once(duels: Contest) -> None:
     agent = duels.agent()
     duels.active(agent)
-    cup = raise_cup(duels, is_draft=True)
+    cup = make_cup(duels, is_draft=True)
     person = person_of(cup, agent)
     before = {one.kind for one in inbox.list_notices(duels.conn, person)}
     assert "tournament_opened" not in before

@@ -10,7 +10,7 @@ from ladder.matches import history
 from ladder.tournaments import rejudgements
 from ladder.tournaments.records import GameOutcome, TournamentGame, TournamentState
 from tests.integration.ladder.contest import make_contest
-from tests.integration.ladder.cup import Cup, better_seed_wins, raise_cup, void, worse_seed_wins
+from tests.integration.ladder.cup import Cup, better_seed_wins, make_cup, void, worse_seed_wins
 
 QUARTER_FINAL = "1.1.1"
 
@@ -19,7 +19,7 @@ QUARTER_FINAL = "1.1.1"
 def finished(conn: Connection) -> Cup:
     """A single elimination of eight, in which the better seed won every game."""
     contest = make_contest(conn, seats=2)
-    cup = raise_cup(contest)
+    cup = make_cup(contest)
     cup.enter(8)
     cup.start()
     cup.play_on()
@@ -54,7 +54,7 @@ def test_an_applied_rejudgement_ends_as_if_the_new_result_had_come_first(finishe
     def first_upset(game: TournamentGame) -> list[int]:
         return (worse_seed_wins if game.pairing == QUARTER_FINAL else better_seed_wins)(game)
 
-    other = raise_cup(finished.contest)
+    other = make_cup(finished.contest)
     other.contest.conn.execute(
         "update tournaments set draw_seed = (select draw_seed from tournaments where id = %s)"
         " where id = %s",
@@ -99,7 +99,7 @@ def test_a_rejudgement_is_not_applied_while_it_plays(finished: Cup) -> None:
 def test_a_rejudgement_with_a_void_match_can_be_dropped_and_judged_again(
     conn: Connection, ends: bool
 ) -> None:
-    cup = raise_cup(make_contest(conn, seats=2))
+    cup = make_cup(make_contest(conn, seats=2))
     cup.enter(4)
     cup.start()
     cup.play_round()
@@ -138,7 +138,7 @@ def test_rejudgement_is_dropped_when_its_pairing_disappears(finished: Cup) -> No
 
 def test_games_judged_again_do_not_overtake_the_whole_queue(finished: Cup) -> None:
     conn = finished.contest.conn
-    other = raise_cup(finished.contest)
+    other = make_cup(finished.contest)
     for agent in finished.agents:
         other.enter_agent(agent)
     other.turns = 7

@@ -15,13 +15,13 @@ from ladder.tournaments import embargo, rejudgements, tournament_games, tourname
 from ladder.tournaments.records import TournamentGame, TournamentState
 from services.api.matches import match_out
 from tests.integration.ladder.contest import make_contest
-from tests.integration.ladder.cup import ADMIN, Cup, better_seed_wins, raise_cup, void
+from tests.integration.ladder.cup import ADMIN, Cup, better_seed_wins, make_cup, void
 
 
 @pytest.fixture
 def cup(conn: Connection) -> Cup:
     """A single elimination of two, without remote agents, that has begun."""
-    made = raise_cup(make_contest(conn, seats=2))
+    made = make_cup(make_contest(conn, seats=2))
     made.enter(2)
     made.start()
     return made
@@ -32,7 +32,7 @@ def remote_cup(conn: Connection, monkeypatch: pytest.MonkeyPatch) -> Cup:
     """A single elimination of an agent and a remote agent that has begun."""
     monkeypatch.setattr(tournament_games, "AWAY_AGAIN", timedelta(0))
     contest = make_contest(conn, seats=2, remote_agents=True)
-    made = raise_cup(contest, remote_agents=True)
+    made = make_cup(contest, remote_agents=True)
     made.enter(1)
     remote = contest.agent()
     contest.active(remote, profile="remote")
@@ -98,7 +98,7 @@ def test_a_game_judged_again_hides_the_seed_of_the_other_until_both_end(remote_c
 
 
 def test_a_seed_is_hidden_as_long_as_its_result(conn: Connection) -> None:
-    cup = raise_cup(make_contest(conn, seats=2), embargo="participants")
+    cup = make_cup(make_contest(conn, seats=2), embargo="participants")
     cup.enter(2)
     cup.start()
     cup.play_on()

@@ -33,7 +33,7 @@ from tests.integration.ladder.contest import Contest, make_contest
 from tests.integration.ladder.cup import (
     Cup,
     better_seed_wins,
-    raise_cup,
+    make_cup,
     void,
     worse_seed_wins,
 )
@@ -58,7 +58,7 @@ def duels(conn: Any) -> Contest:
 def test_the_best_seed_wins_if_it_wins_all_games(
     duels: Contest, plan: dict[str, Any] | None
 ) -> None:
-    cup = raise_cup(duels, plan)
+    cup = make_cup(duels, plan)
     cup.enter(6)
     cup.start()
     cup.play_on()
@@ -69,7 +69,7 @@ def test_the_best_seed_wins_if_it_wins_all_games(
 def test_heats_play_a_final_of_four(contest: Contest) -> None:
     heat = {"format": "heats", "seats": 4, "heat": {"games": 1}}
     stages = [{**heat, "rounds": 2, "advance": 4}, {**heat, "rounds": 1}]
-    cup = raise_cup(contest, {"stages": stages})
+    cup = make_cup(contest, {"stages": stages})
     cup.enter(8)
     cup.start()
     cup.play_on()
@@ -78,7 +78,7 @@ def test_heats_play_a_final_of_four(contest: Contest) -> None:
 
 
 def test_the_course_computed_from_the_rows_alone_is_the_same(duels: Contest) -> None:
-    cup = raise_cup(duels, SWISS_FINALS)
+    cup = make_cup(duels, SWISS_FINALS)
     cup.enter(7)
     cup.start()
     cup.play_round()
@@ -92,7 +92,7 @@ def test_the_course_computed_from_the_rows_alone_is_the_same(duels: Contest) -> 
 
 
 def test_anybody_can_draw_a_finished_tournament_again(duels: Contest, tmp_path: Path) -> None:
-    cup = raise_cup(duels)
+    cup = make_cup(duels)
     cup.enter(5)
     cup.start()
     cup.play_on()
@@ -107,7 +107,7 @@ def test_anybody_can_draw_a_finished_tournament_again(duels: Contest, tmp_path: 
 
 
 def test_games_of_a_tournament_rate_nobody(duels: Contest) -> None:
-    cup = raise_cup(duels)
+    cup = make_cup(duels)
     cup.enter(4)
     cup.start()
     cup.play_on()
@@ -120,7 +120,7 @@ def test_games_of_a_tournament_rate_nobody(duels: Contest) -> None:
 
 
 def test_a_host_fault_is_played_again_with_the_same_seed(duels: Contest) -> None:
-    cup = raise_cup(duels)
+    cup = make_cup(duels)
     cup.enter(2)
     cup.start()
     first = cup.open_games()[0]
@@ -134,7 +134,7 @@ def test_a_host_fault_is_played_again_with_the_same_seed(duels: Contest) -> None
 
 
 def test_a_game_that_never_ends_tells_the_host_why(duels: Contest) -> None:
-    cup = raise_cup(duels)
+    cup = make_cup(duels)
     cup.enter(2)
     cup.start()
     for _ in range(tournament_games.MOST_TRIES):
@@ -147,7 +147,7 @@ def test_a_game_that_never_ends_tells_the_host_why(duels: Contest) -> None:
 
 
 def test_a_round_past_its_deadline_says_what_it_waits_for(duels: Contest) -> None:
-    cup = raise_cup(duels)
+    cup = make_cup(duels)
     cup.enter(2)
     cup.start()
     duels.conn.execute("update tournament_rounds set deadline_at = now()")
@@ -158,7 +158,7 @@ def test_a_round_past_its_deadline_says_what_it_waits_for(duels: Contest) -> Non
 
 
 def test_a_late_withdrawal_gives_walk_overs(duels: Contest) -> None:
-    cup = raise_cup(duels, ROBIN)
+    cup = make_cup(duels, ROBIN)
     cup.enter(4)
     cup.start()
     cup.play_round()
@@ -173,7 +173,7 @@ def test_a_late_withdrawal_gives_walk_overs(duels: Contest) -> None:
 
 
 def test_a_disqualification_ends_games_that_run(duels: Contest) -> None:
-    cup = raise_cup(duels)
+    cup = make_cup(duels)
     cup.enter(2)
     cup.start()
     with pytest.raises(Invalid, match="reason"):
@@ -184,7 +184,7 @@ def test_a_disqualification_ends_games_that_run(duels: Contest) -> None:
 
 
 def test_a_paused_tournament_starts_no_games(duels: Contest) -> None:
-    cup = raise_cup(duels)
+    cup = make_cup(duels)
     cup.enter(4)
     cup.start()
     tournaments.pause_tournament(duels.conn, cup.id, None)
@@ -196,7 +196,7 @@ def test_a_paused_tournament_starts_no_games(duels: Contest) -> None:
 
 
 def test_dates_lock_and_start_it(duels: Contest) -> None:
-    cup = raise_cup(duels)
+    cup = make_cup(duels)
     cup.enter(2)
     advance.advance_tournaments(duels.conn, cup.turn)
     assert cup.row.state is TournamentState.REGISTRATION
@@ -207,7 +207,7 @@ def test_dates_lock_and_start_it(duels: Contest) -> None:
 
 def test_an_early_lock_starts_it_unless_a_later_start_was_chosen(duels: Contest) -> None:
     starts_at = datetime.now(UTC) + timedelta(days=2)
-    at_lock, later = raise_cup(duels), raise_cup(duels, starts_at=starts_at)
+    at_lock, later = make_cup(duels), make_cup(duels, starts_at=starts_at)
     for cup in (at_lock, later):
         cup.enter(2)
         locking.lock_entrants(duels.conn, cup.id, None)
@@ -218,7 +218,7 @@ def test_an_early_lock_starts_it_unless_a_later_start_was_chosen(duels: Contest)
 
 
 def test_a_tournament_without_entrants_is_cancelled_at_its_lock(duels: Contest) -> None:
-    cup = raise_cup(duels)
+    cup = make_cup(duels)
     duels.conn.execute("update tournaments set locks_at = now(), starts_at = now()")
     advance.advance_tournaments(duels.conn, cup.turn)
     assert cup.row.state is TournamentState.CANCELLED
@@ -229,7 +229,7 @@ def test_a_remote_agent_that_is_away_loses_only_after_the_stated_minutes(
     conn: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     contest = make_contest(conn, seats=2, remote_agents=True)
-    cup = raise_cup(contest, remote_agents=True, away_minutes=5)
+    cup = make_cup(contest, remote_agents=True, away_minutes=5)
     cup.enter(1)
     remote = contest.agent()
     contest.active(remote, profile="remote")
@@ -250,7 +250,7 @@ def test_a_remote_agent_that_is_away_loses_only_after_the_stated_minutes(
 
 
 def test_a_cancelled_tournament_voids_its_games(duels: Contest) -> None:
-    cup = raise_cup(duels)
+    cup = make_cup(duels)
     cup.enter(2)
     cup.start()
     course_acts.cancel_tournament(duels.conn, cup.id, None, "the hall burnt")
@@ -259,7 +259,7 @@ def test_a_cancelled_tournament_voids_its_games(duels: Contest) -> None:
 
 
 def test_hidden_results_show_nothing_of_the_course(duels: Contest) -> None:
-    cup = raise_cup(duels, embargo="hidden")
+    cup = make_cup(duels, embargo="hidden")
     cup.enter(4)
     cup.start()
     before = cup.view(STRANGER)
@@ -278,17 +278,17 @@ def test_hidden_results_show_nothing_of_the_course(duels: Contest) -> None:
 
 def test_an_event_under_embargo_plays_all_games_of_a_series(duels: Contest) -> None:
     plan = {"stages": [{"format": "single_elimination", "series": {"pairs": 3}}]}
-    cup = raise_cup(duels, plan, embargo="hidden")
+    cup = make_cup(duels, plan, embargo="hidden")
     cup.enter(2)
     cup.start()
     cup.play_on(better_seed_wins)
     assert len(cup.games()) == 6
     with pytest.raises(Invalid, match="second final"):
-        raise_cup(duels, {"stages": [{"format": "double_elimination"}]}, embargo="hidden")
+        make_cup(duels, {"stages": [{"format": "double_elimination"}]}, embargo="hidden")
 
 
 def test_a_game_that_never_ended_is_tried_again_after_a_pause(duels: Contest) -> None:
-    cup = raise_cup(duels)
+    cup = make_cup(duels)
     cup.enter(2)
     cup.start()
     for _ in range(tournament_games.MOST_TRIES):
@@ -305,7 +305,7 @@ def test_a_game_that_never_ended_is_tried_again_after_a_pause(duels: Contest) ->
 
 def test_a_heat_with_the_agent_of_a_deleted_account_is_played(contest: Contest) -> None:
     heat = {"format": "heats", "seats": 4, "heat": {"games": 1}, "rounds": 2}
-    cup = raise_cup(contest, {"stages": [heat]})
+    cup = make_cup(contest, {"stages": [heat]})
     cup.enter(4)
     cup.start()
     gone = cup.view().entrant(2)
@@ -323,7 +323,7 @@ def test_a_heat_with_the_agent_of_a_deleted_account_is_played(contest: Contest) 
 def test_a_tournament_that_fails_does_not_stop_the_others(
     duels: Contest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    broken, other = raise_cup(duels), raise_cup(duels)
+    broken, other = make_cup(duels), make_cup(duels)
     for cup in (broken, other):
         cup.enter(2)
     duels.conn.execute("update tournaments set locks_at = now(), starts_at = now()")
@@ -344,11 +344,11 @@ def test_a_league_has_a_limited_number_of_tournaments_at_a_time(
     duels: Contest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tournaments, "MOST_LIVE", 1)
-    cup = raise_cup(duels)
+    cup = make_cup(duels)
     with pytest.raises(Conflict, match="at most 1"):
-        raise_cup(duels)
+        make_cup(duels)
     course_acts.cancel_tournament(duels.conn, cup.id, None, "the hall burnt")
-    raise_cup(duels)
+    make_cup(duels)
 
 
 def reason_of_second_final(cup: Cup) -> str:
@@ -366,7 +366,7 @@ def losers_bracket_wins_final(game: TournamentGame) -> list[int]:
 
 @pytest.mark.parametrize("is_upset", [False, True])
 def test_the_reason_of_a_second_final_follows_the_first(duels: Contest, is_upset: bool) -> None:
-    cup = raise_cup(duels, {"stages": [{"format": "double_elimination", "reset": True}]})
+    cup = make_cup(duels, {"stages": [{"format": "double_elimination", "reset": True}]})
     cup.enter(2)
     cup.start()
     assert reason_of_second_final(cup) == (
