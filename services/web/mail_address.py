@@ -63,6 +63,12 @@ def remove_address(
     return redirect(f"{PAGE}#mail")
 
 
+@router.get("/me/mail/remove")
+def lead_to_address() -> Response:
+    """Leads to the form that is sent to this address, which is no secret of a link."""
+    return redirect(f"{PAGE}#mail")
+
+
 @router.get("/me/mail/{secret}")
 def show_link(request: Request, conn: Db, who: Visitor, secret: Secret) -> Response:
     """Asks before the address is stored: programs that check mails open links too."""

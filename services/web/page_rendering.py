@@ -41,6 +41,12 @@ HEADERS: Final = {
 }
 STYLES_FIRST: Final = "</static/site.css>; rel=preload; as=style"
 """Lets a browser ask for the styles before it reads the page: it paints nothing without them."""
+FORMS_BELOW: Final = {
+    "/me": "/me/account",
+    "/team-invitations": "/me#teams",
+    "/team-merges": "/me#teams",
+}
+"""Paths and the page with the forms that are sent to addresses below them."""
 log = logging.getLogger(__name__)
 
 templates = jinja2.Environment(
@@ -116,10 +122,12 @@ def problem_page(request: Request, error: Exception) -> Response:
 
 
 def nearest_page(request: Request) -> str:
-    """The path of the page at this address or, if there is none, above it."""
+    """The address of the page here or, if there is none, of the nearest page above it."""
     path = request.scope["path"]
     while path and not has_page(request, path):
         path = path.rpartition("/")[0]
+        if path in FORMS_BELOW:
+            return FORMS_BELOW[path]
     return quote(path or "/")
 
 

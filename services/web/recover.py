@@ -94,6 +94,13 @@ def mail_recovery_link(
     return recovery_page(request, app_state, sent_to=normal)
 
 
+@router.get("/recover/code")
+@router.get("/recover/mail")
+def lead_to_recovery() -> Response:
+    """Leads to the forms that are sent to these addresses, which are no secrets of links."""
+    return redirect("/recover")
+
+
 @router.get("/recover/{secret}")
 def show_link(request: Request, conn: Db, who: Visitor, secret: Secret) -> Response:
     """Asks before the link is used: programs that check mails open links too."""

@@ -44,7 +44,15 @@ def test_the_address_of_a_form_leads_to_the_nearest_page(site: Site) -> None:
         (f"{tournament}/shows", tournament),
         (f"{tournament}/shows/shw_1/revoke", tournament),
         ("/leagues/hungry-geese/people/role", "/leagues/hungry-geese/people"),
-        ("/team-merges/tme_1/accept", "/"),
+        ("/sign-out", "/"),
+        ("/team-merges/tme_1/accept", "/me#teams"),
+        ("/team-invitations/tin_1/accept", "/me#teams"),
+        ("/me/password", "/me/account"),
+        ("/me/passkeys/pky_1/remove", "/me/account"),
+        ("/me/data/delete", "/me/data"),
+        ("/me/mail/remove", "/me/account#mail"),
+        ("/recover/code", "/recover"),
+        ("/recover/mail", "/recover"),
         ("/teams/a%0d%0ab%3f%5c/invite", "/teams/a%0D%0Ab%3F%5C"),
     ):
         answer = site.get(address)
