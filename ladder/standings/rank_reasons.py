@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections import Counter
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -47,7 +48,7 @@ def rows_of_same_score(
 
     Agents with equal bytes have the same score. Compares only scores, which every reader of the
     leaderboard sees. Other reasons for equal scores are left out: entries before their first game,
-    which have no official rank, and teams ``sharing`` a place by an act of a host.
+    and teams ``sharing`` a place by an act of a host.
     """
     if row is None or row.official is None or row.team_id in sharing:
         return []
@@ -58,8 +59,34 @@ def rows_of_same_score(
         if one.entry_id != row.entry_id
         and one.official is not None
         and (one.official.score, one.official.sigma) == (place.score, place.sigma)
-        and (one.official.rank is not None or place.rank is not None)
+        and (
+            one.official.rank is not None or place.rank is not None or _are_equal_anchors(one, row)
+        )
     ]
+
+
+def _are_equal_anchors(one: BoardRow, other: BoardRow) -> bool:
+    """Whether both are anchors that have played and have the same place.
+
+    Anchors have no rank, also those of equal bytes. But these share the draws of the fit, so their
+    chances and losses are equal too.
+    """
+    return (
+        one.is_anchor
+        and other.is_anchor
+        and min(one.games, other.games) > 0
+        and one.official == other.official
+    )
+
+
+def has_same_scores(rows: Sequence[BoardRow], sharing: Container[TeamId]) -> bool:
+    """Whether ``rows_of_same_score`` finds another row for any of these rows among them."""
+    counted = Counter(row.score_and_sigma for row in rows if row.official is not None)
+    return any(
+        counted[row.score_and_sigma] > 1 and rows_of_same_score(row, rows, sharing)
+        for row in rows
+        if row.is_anchor or row.rank is not None
+    )
 
 
 def why_no_rank(entry: Entry, rows: Iterable[BoardRow]) -> RankReason | None:

@@ -23,7 +23,6 @@ from ladder.leagues.records import Season
 from ladder.matches import history
 from ladder.matches.match_search import MatchFilter
 from ladder.matches.records import Match, Seat
-from ladder.moderation import shared_places
 from ladder.people.permissions import may_manage, may_see
 from ladder.people.records import Viewer
 from ladder.ratings import live_ratings
@@ -34,7 +33,7 @@ from ladder.tournaments import tournaments
 from services.http import auth, permissions
 from services.http.app_state import AppState, Db
 from services.http.path_parameters import AgentKey
-from services.web import charts, forms, rating_curve, remote_submission
+from services.web import charts, forms, leaderboard_page, rating_curve, remote_submission
 from services.web import declared_entry as web_declared_entry
 from services.web.account import redirect
 from services.web.forms import Form
@@ -230,8 +229,7 @@ def standing_context(
     values["league"] = leagues.get_league(conn, season.league_id)
     values["runs"] = may_manage(who, records.league_resource(values["league"]))
     values["standing"] = board.rows.row_of(entry.id)
-    version = board.fitted.version if board.fitted else 0
-    sharing = shared_places.teams_sharing(conn, season.id, version)
+    sharing = leaderboard_page.teams_sharing(conn, board)
     values["same_score"] = rank_reasons.rows_of_same_score(values["standing"], board.rows, sharing)
     values["rank_reason"] = rank_reasons.why_no_rank(entry, board.rows)
     values["ranked"] = board.rows.ranked

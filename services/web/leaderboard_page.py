@@ -6,9 +6,13 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
+from ladder.database.db import Connection
+from ladder.ids import TeamId
 from ladder.leagues.medals import Medal
+from ladder.moderation import shared_places
 from ladder.standings.board_ranking import Board
 from ladder.standings.board_records import BoardRow, MedalTerms, OfficialVersion
+from ladder.standings.rank_reasons import has_same_scores
 
 PAGE_ROWS: Final = 100
 
@@ -33,9 +37,11 @@ class BoardPage:
     sealed: int
     """Number of sealed medals."""
     terms: MedalTerms
+    has_same_scores: bool
+    """Whether rows of the page have exactly the same official score."""
 
 
-def cut_page(board: Board, page: int) -> BoardPage:
+def cut_page(conn: Connection, board: Board, page: int) -> BoardPage:
     """The page with this number, or the nearest one that exists."""
     pages = max(1, -(-len(board.rows) // PAGE_ROWS))
     number = min(max(1, page), pages)
@@ -59,4 +65,11 @@ def cut_page(board: Board, page: int) -> BoardPage:
         medals=[(str(kind), counted[kind]) for kind in Medal if counted[kind]],
         sealed=board.rows.sealed,
         terms=board.terms,
+        has_same_scores=has_same_scores(rows, teams_sharing(conn, board)),
     )
+
+
+def teams_sharing(conn: Connection, board: Board) -> frozenset[TeamId]:
+    """Teams that share a place on this leaderboard by an act of a host."""
+    version = board.fitted.version if board.fitted else 0
+    return shared_places.teams_sharing(conn, board.season_id, version)

@@ -142,7 +142,7 @@ def league_page(
     if chosen:
         board, newcomers, tag = shown_board(conn, app_state, who, chosen, page)
         values = {
-            "board": leaderboard_page.cut_page(board, page),
+            "board": leaderboard_page.cut_page(conn, board, page),
             "board_tag": tag,
             "newcomers": newcomers,
             "recent": finished_matches(conn, chosen, RECENT),
@@ -206,7 +206,7 @@ def show_board(
         etag=tag,
         league=found,
         season=chosen,
-        board=leaderboard_page.cut_page(board, page),
+        board=leaderboard_page.cut_page(conn, board, page),
         newcomers=newcomers,
     )
 

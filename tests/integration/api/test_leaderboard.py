@@ -69,6 +69,8 @@ def test_an_agent_page_names_rows_of_the_same_score(fresh_world: World) -> None:
     world = fresh_world
     twins = [f"private.{person}" for person in ("member", "insider")]
     same = "exactly this score"
+    on_board = "exactly the same score: if agents have the same file, they share one"
+    board = "/leagues/private"
     page = f"/agents/{world.agents[twins[0]]}"
     with world.connect() as conn:
         conn.execute(
@@ -80,21 +82,25 @@ def test_an_agent_page_names_rows_of_the_same_score(fresh_world: World) -> None:
     world.entries["private.member"] = mine
     with browse(world, "member") as browser:
         assert same not in browser.get(page).text
+        assert on_board not in browser.get(board).text
         with world.connect() as conn:
             OfficialFitter().refit(conn, SeasonId(world.seasons["private"]))
         shown = browser.get(page).text
         assert f"Flood {twins[1]}</a> of Team insider has {same}" in shown
+        assert on_board in browser.get(board).text
         season = SeasonId(world.seasons["private"])
         teams = [TeamId(world.teams[person]) for person in ("member", "insider")]
         with world.connect() as conn:
             shared_places.share_place(conn, season, teams, by=None, reason="copies")
             OfficialFitter().refit(conn, season)
         assert same not in browser.get(page).text, "they share a place by an act of a host"
+        assert on_board not in browser.get(board).text
         with world.connect() as conn:
             (place,) = shared_places.list_shared_places(conn, season)
             shared_places.separate(conn, season, place.id, by=None, reason="an error")
             OfficialFitter().refit(conn, season)
         assert same in browser.get(page).text
+        assert on_board in browser.get(f"{board}/board").text
         world.client("host").remove_member("private", world.users["member"])
         shown = browser.get(page).text
         assert "Live score" in shown

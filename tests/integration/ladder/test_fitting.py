@@ -17,7 +17,7 @@ from ladder.ratings.fitting import OfficialFitter
 from ladder.ratings.official.season_suspects import RECOVERY
 from ladder.ratings.season_log import SeasonLog
 from ladder.standings import leaderboard
-from ladder.standings.rank_reasons import rows_of_same_score
+from ladder.standings.rank_reasons import has_same_scores, rows_of_same_score
 from tests.integration.ladder.contest import Contest, make_contest
 
 
@@ -165,6 +165,26 @@ def test_equal_bundles_count_as_one_contender(contest: Contest) -> None:
         found_rows = rows_of_same_score(rows.row_of(own), rows, ())
         assert [row.entry_id for row in found_rows] == [other]
     assert rows_of_same_score(rows.row_of(others[0]), rows, ()) == []
+    assert has_same_scores(rows, ())
+    assert not has_same_scores([row for row in rows if row.entry_id != twins[1]], ())
+
+
+def test_reference_agents_with_equal_bundles_have_the_same_score(contest: Contest) -> None:
+    twins = [contest.active(is_anchor=True, content="the same bytes") for _ in range(2)]
+    other = contest.active(is_anchor=True)
+    players = [contest.active() for _ in range(3)]
+    play(contest, [*players, twins[0]], 10)
+    play(contest, [*players[:2], other, twins[1]], 10, seed=2)
+    new = [contest.active(is_anchor=True) for _ in range(2)]
+    refit(contest)
+    rows = leaderboard.read_board(contest.conn, contest.season.id).rows
+    for own, equal in (twins, twins[::-1]):
+        found = rows_of_same_score(rows.row_of(own), rows, ())
+        assert [row.entry_id for row in found] == [equal]
+    for own in (other, *new):
+        assert rows_of_same_score(rows.row_of(own), rows, ()) == []
+    assert has_same_scores(rows, ())
+    assert not has_same_scores([row for row in rows if row.entry_id != twins[1]], ())
 
 
 def test_entries_before_their_first_game_name_no_equal_score(
@@ -177,6 +197,7 @@ def test_entries_before_their_first_game_name_no_equal_score(
     found = [rows.row_of(entry) for entry in new]
     assert len({row.official.score for row in found if row and row.official}) == 1
     assert [rows_of_same_score(row, rows, ()) for row in found] == [[], [], []]
+    assert not has_same_scores(rows, ())
     contest.play(contest.rated(*new, four[0]), [1, 2, 3, 4])
     rate(contest)
     rows = leaderboard.read_board(contest.conn, contest.season.id).rows
