@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from ladder.database.db import Connection
 from ladder.entries import agent_lookup
+from ladder.entries.agent_names import AgentName
 from ladder.entries.records import Agent
 from ladder.enums import Embargo
 from ladder.errors import Invalid, LadderError
@@ -44,6 +45,7 @@ from ladder.tournaments.formats import (
 )
 from ladder.tournaments.records import (
     EntrantState,
+    EntryRule,
     GameOutcome,
     Tournament,
     TournamentState,
@@ -72,6 +74,8 @@ from services.web.tournament_parts import PageChoice, PageNumber, Part, choice_o
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 WIDEST_TABLE: Final = 24
 """Most entrants of a cross-table; a table with more cells than that nobody reads."""
+OFFERED: Final = 200
+"""Most names that the form of an invitation offers."""
 ACTS: Final = dict.fromkeys(
     ("agent", "invited", "entrant", "reason", "pairing", "cause", "end_reason", "sure"), ""
 )
@@ -255,6 +259,7 @@ def render_tournament(
         order=_order_of_entrants(view),
         can_enter=_agents_to_enter(conn, who, view),
         anchors=_anchors_to_add(conn, view),
+        offered=_agents_to_invite(conn, who, view),
         rejudgements=rejudgements.list_rejudgements(conn, found)
         if view.is_host and view.course
         else [],
@@ -391,6 +396,16 @@ def _anchors_to_add(conn: Connection, view: TournamentView) -> list[Agent]:
     if not view.is_host or not view.tournament.state.is_before_lock:
         return []
     return entrants.anchors_to_enter(conn, view.tournament)
+
+
+def _agents_to_invite(conn: Connection, who: Viewer, view: TournamentView) -> list[AgentName]:
+    """Agents whose names the form of an invitation offers: the newest of the season."""
+    rule, state = view.tournament.entry_rule, view.tournament.state
+    if not view.is_host or rule != EntryRule.INVITATION or not state.is_before_lock:
+        return []
+    present = {one.agent_id for one in view.entrants if one.state in ("entered", "invited")}
+    seen = agent_lookup.list_season_agents(conn, who, view.tournament.season_id)
+    return [one for one in reversed(seen) if one.id not in present][:OFFERED]
 
 
 def _certainty(view: TournamentView, season: Season) -> Certainty | None:

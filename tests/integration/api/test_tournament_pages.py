@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from ladder.entries import agents
@@ -109,6 +111,12 @@ def test_a_host_disqualifies_an_agent_by_its_name(world: World) -> None:
     assert sorted(out) == sorted([two.agent_id, three.agent_id])
 
 
+def offered_names(page: str) -> list[str]:
+    """Names that the form of an invitation offers."""
+    listed = page.partition('<datalist id="offered-agents">')[2].partition("</datalist>")[0]
+    return re.findall(r'<option value="([^"]+)">', listed)
+
+
 def test_a_host_invites_an_agent_by_its_name(world: World) -> None:
     cup = make_open(world, EntryRule.INVITATION)
     path = f"/tournaments/{cup}"
@@ -117,12 +125,18 @@ def test_a_host_invites_an_agent_by_its_name(world: World) -> None:
         for one in ("private.host", "public.rival"):
             conn.execute("update agents set name = 'Twin' where id = %s", (world.agents[one],))
     with browse(world, "host") as browser:
-        assert "Disqualify an agent" not in browser.get(path).text
+        page = browser.get(path).text
+        assert "Disqualify an agent" not in page
+        offered = f"{agent.team_name}/{agent.slug}"
+        assert offered in offered_names(page)
+        assert len(offered_names(page)) == 3, "those of the public league"
         refused = browser.submit(path, f"{path}/add", invited="nobody")
         assert refused.status_code == 422
         assert 'id="invited-wrong"' in refused.text
         done = browser.submit(path, f"{path}/add", invited="Twin")
         assert "Disqualify an agent" in done.text
+        assert offered not in offered_names(done.text)
+        assert len(offered_names(done.text)) == 2
         again = browser.submit(path, f"{path}/add", invited=f"{agent.team_name}/twin")
     assert 'id="invited-wrong">This agent is already invited' in again.text
     with world.connect() as conn:
