@@ -180,6 +180,13 @@ def _result(details: Facts) -> tuple[str, str]:
     return f"{{agent_name}} {ends[details['end']]} against {{opponent_name}}", text
 
 
+def _place(details: Facts) -> tuple[str, str]:
+    text = "{tournament_title} in {league_title} is over."
+    if "drawn" in details:
+        text += " {drawn} agents share the best reward. The draw ordered them."
+    return "{agent_name} took place {place} of {entrants}", text
+
+
 def _round(details: Facts) -> str:
     """The round as its page names it. A notice of an earlier version has no ``title``."""
     number = f"Round {details['round']}"
@@ -323,12 +330,7 @@ WORDS: Final[Mapping[NoticeKind, Callable[[Facts], Words]]] = {
     ),
     NoticeKind.TOURNAMENT_PAIRING: _tournament(_pairing),
     NoticeKind.TOURNAMENT_RESULT: _tournament(_result),
-    NoticeKind.TOURNAMENT_PLACE: _tournament(
-        lambda _: (
-            "{agent_name} took place {place} of {entrants}",
-            "{tournament_title} in {league_title} is over.",
-        )
-    ),
+    NoticeKind.TOURNAMENT_PLACE: _tournament(_place),
     NoticeKind.CHANNEL_OFF: _channel_off,
     NoticeKind.MACHINE_QUARANTINED: _machine_quarantined,
     NoticeKind.TEAM_INVITED: _team("{team_name} invites you", "You can join the team {team_name}."),

@@ -99,6 +99,8 @@ def _place_news(course: Course, told: Mapping[int, _Told]) -> list[_News]:
         if told[entrant].place is None:
             told[entrant].place = place
             details: dict[str, int | str] = {"place": place, "entrants": len(course.ranking)}
+            if entrant in course.drawn_winners:
+                details["drawn"] = len(course.drawn_winners)
             news.append((NoticeKind.TOURNAMENT_PLACE, entrant, details))
     return news
 

@@ -96,6 +96,12 @@ class TournamentView:
         return self.entrant(self.course.champion)
 
     @property
+    def drawn_behind(self) -> tuple[str, ...]:
+        """Names of the agents with the champion's reward, whom only the draw put behind it."""
+        drawn = self.course.drawn_winners if self.course else ()
+        return tuple(self.name(number) for number in drawn[1:])
+
+    @property
     def seed_hex(self) -> str | None:
         """The seed of the draw, once the tournament is over for the viewer."""
         return self.tournament.draw_seed.hex() if self.state.is_over else None

@@ -43,6 +43,10 @@ class TournamentOut(BaseModel):
     position: str = Field(description="stage and round that is played", examples=["1.2"])
     champion: str | None = Field(description="agent id; null until the end is public")
     champion_name: str | None
+    drawn_behind: list[str] = Field(
+        description="in a solo tournament: names of agents with the champion's reward, whom only"
+        " the draw put behind it"
+    )
     problem: str | None = Field(description="for hosts: why the round cannot go on")
     end_reason: str | None
     created_at: datetime
@@ -148,6 +152,7 @@ def tournament_out(one: TournamentSummary) -> TournamentOut:
             "position": one.position,
             "champion": one.champion_id,
             "champion_name": one.champion_name,
+            "drawn_behind": list(one.drawn_behind),
             "problem": one.problem,
         }
     )

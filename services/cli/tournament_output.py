@@ -22,12 +22,20 @@ def show(found: Json, as_json: bool) -> None:
     stdout.print(" ".join(found["plan_text"]))
     stdout.print(f"entrants: {found['entered']}{_date_text(found)}")
     if found["champion_name"]:
-        stdout.print(f"champion: {found['champion_name']}")
+        stdout.print(f"champion: {champion_text(found)}")
+    if found.get("drawn_behind"):  # an older site does not send it
+        stdout.print(f"the same reward, ordered by the draw: {', '.join(found['drawn_behind'])}")
     if found["problem"]:
         stdout.print(f"this round cannot go on: {found['problem']}")
     if found["end_reason"]:
         stdout.print(f"cancelled: {found['end_reason']}")
     stdout.print(f"SHA-256 of the random seed of all draws: {found['draw_digest']}")
+
+
+def champion_text(found: Json) -> str | None:
+    """The champion, and of how many with the same reward. None while there is no champion."""
+    name, others = found["champion_name"], found.get("drawn_behind")
+    return f"{name}, drawn first of {len(others) + 1}" if others else name
 
 
 def show_tables(rows: list[Json]) -> None:

@@ -7,6 +7,7 @@ A translator finds the texts of the site in ``templates/``, here, and in ``form_
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 from urllib.parse import quote, urlencode
@@ -183,6 +184,12 @@ def medal_rules_text(rules: MedalRules) -> str:
     return f"Medals by official score: gold from {gold}, silver {silver}, bronze {bronze}."
 
 
+def some_names(names: Sequence[str]) -> str:
+    """The first five names, and how many more there are."""
+    rest = len(names) - 5
+    return ", ".join(names[:5]) + (f" and {rest} more" if rest > 0 else "")
+
+
 def _medal_lines_text(rules: MedalRules) -> str:
     numbers = (rules.gold, rules.silver, rules.bronze)
     if rules.kind is MedalRuleKind.TABLE:
@@ -326,6 +333,7 @@ def team_act_text(act: str) -> str:
 FILTERS: Final = {
     "terms_line": terms_line_html,
     "plain_text": plain_text_html,
+    "some_names": some_names,
     "tournament_chip": state_chips.tournament_chip,
     "team_act": team_act_text,
     "score": score_text,

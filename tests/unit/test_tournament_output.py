@@ -61,6 +61,16 @@ def test_a_tournament_is_printed_with_its_next_date(
     assert line in capsys.readouterr().out.splitlines()
 
 
+def test_a_champion_that_the_draw_chose_is_printed_with_its_equals(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    found = {**FOUND, "champion_name": "one", "drawn_behind": ["two", "three"]}
+    tournament_output.show(found, False)
+    printed = capsys.readouterr().out.splitlines()
+    assert "champion: one, drawn first of 3" in printed
+    assert "the same reward, ordered by the draw: two, three" in printed
+
+
 @pytest.mark.parametrize(("chosen", "shown"), [(None, 2), (1, 1)])
 def test_a_tournament_is_shown_with_the_table_of_its_newest_or_the_chosen_stage(
     chosen: int | None,

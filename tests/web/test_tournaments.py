@@ -190,6 +190,29 @@ def test_long_names_on_the_first_page_of_a_show_stay_in_their_columns(
         assert page.evaluate(CROWDED_COLUMNS) == []
 
 
+def test_pages_and_the_api_name_all_with_the_best_reward(site: Site) -> None:
+    with connect(site.database_url, autocommit=True) as conn:
+        contest = make_contest(conn, seats=1)
+        cup = make_cup(contest, {"stages": [{"format": "solo", "games": 1}]})
+        cup.enter(8)
+        cup.start()
+        _, secret = shows.create_show(conn, cup.id, contest.host, NewShow())
+        cup.play_solo_round(worst=8)
+        while not (screen := shows.read_screen(conn, secret)).is_last:
+            shows.move_show(conn, secret, screen.number, shows.Direction.NEXT)
+        names = [cup.view().name(number) for number in range(1, 9)]
+    equal = f"The same reward: {', '.join(names[1:6])} and 1 more. The draw ordered them."
+    for page in (f"/tournaments/{cup.id}", f"/shows/{secret}"):
+        assert equal in site.get(page).text
+    listed = site.get(f"/leagues/{contest.league.slug}/tournaments").text
+    assert f"Champion: {names[0]}, drawn first of 7 with the same reward." in listed
+    for answer in (
+        site.get(f"/v1/tournaments/{cup.id}").json(),
+        site.get(f"/v1/tournaments?league={contest.league.slug}").json()["items"][0],
+    ):
+        assert (answer["champion_name"], answer["drawn_behind"]) == (names[0], names[1:7])
+
+
 @pytest.mark.browser
 def test_a_show_hides_its_buttons_and_fills_the_screen(site: Site, tab: Callable[..., Tab]) -> None:
     with connect(site.database_url, autocommit=True) as conn:

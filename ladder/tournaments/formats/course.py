@@ -33,7 +33,7 @@ from ladder.tournaments.formats.records import (
 )
 from ladder.tournaments.formats.round_robin import run_gauntlet, run_groups, run_round_robin
 from ladder.tournaments.formats.stage_run import StageCourse, StageRun
-from ladder.tournaments.formats.standings import stage_standings
+from ladder.tournaments.formats.standings import drawn_winners, stage_standings
 from ladder.tournaments.formats.swiss import run_swiss
 
 
@@ -48,6 +48,7 @@ def play(event: Event, progress: Progress) -> Course:
     paired: dict[Position, PairedRound] = {}
     field = tuple(range(1, event.size + 1))
     ranking: tuple[int, ...] = ()
+    drawn: tuple[int, ...] = ()
     for number in range(1, len(event.plan.stages) + 1):
         run = stage_run(event, progress, number, field)
         stage = _run_stage(run)
@@ -59,6 +60,7 @@ def play(event: Event, progress: Progress) -> Course:
         order = _order(run, stage.pairings)
         if number == len(event.plan.stages):
             ranking = _final_ranking(order, fields, event, progress, pairings)
+            drawn = drawn_winners(run, stage.pairings)
         else:
             field = _next_field(run, order, progress)
     return Course(
@@ -69,6 +71,7 @@ def play(event: Event, progress: Progress) -> Course:
         fields=tuple(fields),
         stale=_stale(progress, pairings),
         published=paired,
+        drawn_winners=drawn,
     )
 
 

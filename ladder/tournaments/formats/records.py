@@ -236,6 +236,10 @@ class Course:
     stale: tuple[Key, ...]
     """Results that fit no pairing any more."""
     published: Mapping[Position, PairedRound]
+    drawn_winners: tuple[int, ...] = ()
+    """At the end of a solo tournament, the entrants with the best reward, if there are several. The
+    draw orders them, so it makes the first one the champion.
+    """
 
     @property
     def champion(self) -> int | None:

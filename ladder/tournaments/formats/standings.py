@@ -146,6 +146,19 @@ def _knockout_table(run: StageRun, pairings: Sequence[Pairing]) -> list[Standing
     return lines
 
 
+def drawn_winners(run: StageRun, pairings: Sequence[Pairing]) -> tuple[int, ...]:
+    """Returns the entrants whom only the draw orders at the top of a finished solo stage.
+
+    Empty if one entrant is the best. In a later stage the stage before orders equal rewards.
+    """
+    if not isinstance(run.stage, Solo) or run.number > 1:
+        return ()
+    places = {each: _last_place(run, each, pairings) for each in run.field}
+    best = min(places.values())
+    found = sorted((each for each in run.field if places[each] == best), key=run.seeds.__getitem__)
+    return tuple(found) if len(found) > 1 else ()
+
+
 def _explain_solo(stage: int, last: LastPlace, below: Sequence[LastPlace]) -> str:
     """Says why an entrant of a solo stage stands before the one below it, if there is one."""
     round, gone, _, reward = last

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ladder.entries import agents
 from ladder.enums import VoidCause
 from ladder.ids import AgentId, MatchId, TournamentId
-from ladder.matches import matches
+from ladder.matches import lease, matches
+from ladder.matches.records import EpisodeResult
 from ladder.people.records import Viewer
 from ladder.tournaments import advance, course_acts, courses, entrants, locking, tournaments
 from ladder.tournaments.formats import Course
 from ladder.tournaments.records import Tournament, TournamentGame
 from ladder.tournaments.request_models import NewTournament
 from ladder.tournaments.views import TournamentView, view_tournament
-from tests.integration.ladder.contest import Contest
+from tests.integration.ladder.contest import Contest, digest, results
 
 ADMIN = Viewer(is_admin=True)
 SINGLE = {"stages": [{"format": "single_elimination"}]}
@@ -90,6 +91,24 @@ class Cup:
         """Plays until nothing is queued."""
         while self.play_round(winner):
             pass
+
+    def play_solo_round(self, worst: int) -> None:
+        """Plays all queued games of one seat, then advances. All but ``worst`` have one reward."""
+        for one in self.open_games():
+            order = self.contest.claim(one.match_id)
+            (seat,) = results([1])
+            lease.finish_match(
+                self.contest.conn,
+                one.match_id,
+                order.attempt,
+                "w1",
+                [replace(seat, reward=0.0) if one.entrants == (worst,) else seat],
+                [EpisodeResult(42, digest("replay"))],
+                node="node",
+                image_digest="",
+                rules_digest="",
+            )
+        self.advance()
 
     def course(self) -> Course:
         inputs = courses.read_inputs(self.contest.conn, self.row)

@@ -188,13 +188,30 @@ def test_the_rules_say_who_is_first_of_equal_rewards() -> None:
     assert "equal rewards by place in the stage before" in second
 
 
+def drawn_winners(rewards: list[float], gone: Sequence[int] = ()) -> tuple[int, ...]:
+    """Those of a finished solo tournament."""
+    games = {Key(1, 1, n): [Game(1, (n,), (1,), (each,))] for n, each in enumerate(rewards, 1)}
+    event = Event(Plan((Solo(games=1),)), len(rewards), b"s" * 32)
+    course = play(event, Progress(games, dict.fromkeys(gone, (1, 1))))
+    assert course.finished
+    return course.drawn_winners
+
+
+def test_the_course_names_all_with_the_best_reward() -> None:
+    assert drawn_winners([5.0, 7.0, 7.0, 7.0]) == (2, 3, 4)
+    assert drawn_winners([5.0, 7.0, 7.0, 7.0], gone=[3]) == (2, 4)
+    assert drawn_winners([5.0, 5.0, 7.0]) == ()
+
+
 def test_equal_rewards_of_a_later_solo_stage_keep_the_places_of_the_stage_before() -> None:
     event = Event(Plan((Solo(games=1, advance=3), Solo(games=1))), 3, b"s" * 32)
     first = {Key(1, 1, n): [Game(1, (n,), (1,), (float(n),))] for n in (1, 2, 3)}
     before = play(event, Progress(first))
     second = {one.key: [Game(1, (one.entrants[0] or 0,), (1,), (5.0,))] for one in before.stage(2)}
     progress = Progress(first | second)
-    table = standings(event, progress, play(event, progress), 2)
+    course = play(event, progress)
+    assert (course.finished, course.drawn_winners) == (True, ())
+    table = standings(event, progress, course, 2)
     same = "same reward; better place in the stage before"
     assert [(line.entrant, line.explanation) for line in table] == [(3, same), (2, same), (1, "")]
 
