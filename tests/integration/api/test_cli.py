@@ -196,6 +196,36 @@ def test_two_people_form_a_team(peck: Peck, world: World) -> None:
     assert peck("team", "show", made["id"]).returncode == 1  # hidden from those who left
 
 
+def test_an_owner_dissolves_a_team_after_a_confirmation(peck: Peck) -> None:
+    assert peck("team", "create", "Short Flight").returncode == 0
+    asked = peck("team", "dissolve", "short-flight")
+    assert asked.returncode == 1
+    assert "add --yes to dissolve short-flight: it ends for good" in asked.stderr
+    assert "short-flight" in peck("team", "list").stdout
+    done = peck("team", "dissolve", "short-flight", "--yes")
+    assert done.stdout == "short-flight is dissolved\n"
+    assert "short-flight" not in peck("team", "list").stdout
+
+
+def test_an_owner_takes_a_team_in_after_a_confirmation(peck: Peck, world: World) -> None:
+    rival = {"PECK_TOKEN": world.tokens["rival"]}
+    for name in ("Wide Sky", "Small Pond"):
+        assert peck("team", "create", name).returncode == 0
+    link = peck("team", "invite", "wide-sky").stdout.strip()
+    assert peck("team", "join", link, **rival).returncode == 0
+    assert peck("team", "hand-over", "wide-sky", "rival").returncode == 0
+    request = read(peck("team", "merge", "small-pond", "wide-sky", "--json"))["id"]
+    for output in ((), ("--json",)):
+        asked = peck("team", "accept-merge", request, *output, **rival)
+        assert asked.returncode == 1
+        assert "add --yes to take the other team in: its people, agents and" in asked.stderr
+    assert request in peck("team", "merges", "wide-sky", **rival).stdout
+    done = peck("team", "accept-merge", request, "--yes", **rival)
+    assert done.stdout == "merged into Wide Sky (wide-sky)\n"
+    assert request not in peck("team", "merges", "wide-sky", **rival).stdout
+    assert "small-pond" not in peck("team", "list").stdout
+
+
 def test_a_shell_completes_commands_leagues_and_agents(peck: Peck) -> None:
     def completed(words: str) -> set[str]:
         done = peck(_PECK_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=str(
