@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ladder.fault_reasons import short_reason
 from services.api_client import Client, Json
 from services.cli.display import (
     AsJson,
@@ -273,7 +274,7 @@ def _item_sentence(item: Json) -> str:
     if kind == "passed":
         return f"{name} passed its validation ({item['entry_id']})"
     if kind == "failed":
-        return f"{name} failed its validation: {item['reason']}"
+        return f"{name} failed its validation: {short_reason(item['reason'] or '')}"
     if kind == "paused":
         return (
             f"{name} is paused, its address does not answer: {item['reason']} ({item['entry_id']})"

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from ladder.fault_reasons import short_reason
 from services.api_client import ApiError, Client, Json
 from services.cli.bundles import pack
 from services.cli.display import (
@@ -93,6 +94,9 @@ def submit(
         print_json(made)
     else:
         print_upload(made, chosen)
+        if made["entry"]["state"] == "rejected" and made["entry"]["validation_match_id"]:
+            page = f"{ladder.address}/matches/{made['entry']['validation_match_id']}"
+            stdout.print(f"why, with the logs: {page}")
     if made["entry"]["state"] == "rejected":
         raise typer.Exit(1)
 
@@ -183,14 +187,14 @@ def print_upload(made: Json, agent: Json) -> None:
 
 
 def state_text(entry: Json) -> str:
-    """State with the reason, the place in the queue, or the time of the next try."""
+    """State with the short reason, the place in the queue, or the time of the next try."""
     if _is_unreachable(entry) and entry["reason"]:
         when = "a new try is under way"
         if entry["next_try_at"]:
             when = f"next try at {timestamp_text(entry['next_try_at'])} UTC, or with `peck resume`"
         return f"paused: {entry['reason']}; {when}"
     if entry["reason"]:
-        return f"{entry['state']}: {entry['reason']}"
+        return f"{entry['state']}: {short_reason(entry['reason'])}"
     queue = entry.get("queue")
     if queue is not None:
         return f"{entry['state']}, {queue_text(queue)}"
@@ -267,6 +271,8 @@ def entries(
         ],
         FIRST_UPLOAD,
     )
+    if any(row["state"] == "rejected" for row in rows):
+        stderr.print("the whole reason of a rejection: peck entries ENTRY --json")
 
 
 def league_names_by_season(ladder: Client, rows: list[Json]) -> dict[str, str]:

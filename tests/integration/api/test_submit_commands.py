@@ -30,12 +30,20 @@ def test_a_folder_is_submitted_entered_and_listed(peck: Peck, world: World, tmp_
     with world.connect() as conn:
         found = entries.get_entry(conn, first["entry"]["id"])
         assert found.validation_match_id is not None
-        finish(conn, world.blobs, found.validation_match_id, failed_seat=0)
+        said = {0: " in step 1. Details: the agent divided 1 by 0 (observation.step 0)"}
+        finish(conn, world.blobs, found.validation_match_id, failed_seat=0, said=said)
     waited = peck("submit", "goose", "--agent", "new-goose", "--league", "public", "--wait")
     assert waited.returncode == 1
-    assert "ZeroDivisionError" in waited.stdout
+    short = "rejected: ZeroDivisionError: division by zero in step 1."
+    page = f"{world.http.base_url}/matches/{found.validation_match_id}".replace("//m", "/m")
+    assert f"entry {found.id}: {short}\n" in waited.stdout
+    assert f"why, with the logs: {page}\n" in waited.stdout
     assert "Traceback" not in waited.stderr
-    assert "rejected" in peck("entries").stdout
+    shown = peck("entries")
+    assert short in shown.stdout
+    assert "Details" not in shown.stdout + peck("feed").stdout
+    assert "the whole reason of a rejection: peck entries ENTRY --json" in shown.stderr
+    assert "Details" in peck("entries", found.id, "--json").stdout
 
 
 def test_a_submission_over_the_daily_limit_leaves_no_new_agent(
