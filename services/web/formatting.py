@@ -28,7 +28,7 @@ from ladder.sizes import size_text
 from ladder.standings.board_records import BoardRow, StandsBy
 from services.web import form_texts, state_chips
 from services.web.avatars import draw_avatar
-from services.web.plain_texts import plain_text_html
+from services.web.plain_texts import first_paragraph, plain_text_html
 
 TEAM_ACTS: Final = {
     "create": "made the team",
@@ -333,6 +333,7 @@ def team_act_text(act: str) -> str:
 FILTERS: Final = {
     "terms_line": terms_line_html,
     "plain_text": plain_text_html,
+    "first_paragraph": first_paragraph,
     "some_names": some_names,
     "tournament_chip": state_chips.tournament_chip,
     "team_act": team_act_text,

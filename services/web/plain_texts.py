@@ -27,6 +27,13 @@ def plain_text_html(text: str) -> Markup:
     )
 
 
+def first_paragraph(text: str) -> str:
+    """The first paragraph of a text, on one line."""
+    lines = (line.strip() for line in text.splitlines())
+    blocks = (list(block) for is_filled, block in groupby(lines, bool) if is_filled)
+    return " ".join(next(blocks, []))
+
+
 def linked_html(line: str) -> Markup:
     """A line whose addresses are links."""
     parts = enumerate(ADDRESS.split(line))

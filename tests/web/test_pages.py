@@ -86,6 +86,22 @@ def test_the_description_of_a_league_keeps_its_paragraphs_and_links(site: Site) 
     assert shown in site.get("/leagues/described", site.contest.host_token).text
 
 
+def test_the_card_of_a_league_shows_the_start_of_its_description(site: Site) -> None:
+    first = "Two lines\n of one <b>paragraph</b>."
+    long = " ".join(["words"] * 100)
+    with connect(site.database_url) as conn:
+        league = empty_contest(conn, site, "carded").league
+    for text, shown in (
+        (f"\n{first}\r\n \r\nRules: no.", "Two lines of one &lt;b&gt;paragraph&lt;/b&gt;."),
+        (long, f"{' '.join(['words'] * 33)}…"),
+    ):
+        with connect(site.database_url) as conn:
+            conn.execute("update leagues set description = %s where id = %s", (text, league.id))
+        page = site.get("/leagues", site.contest.host_token).text
+        card = page.partition('<a href="/leagues/carded">')[2].partition("</article>")[0]
+        assert f'<p class="muted small">{shown}</p>' in card
+
+
 @pytest.mark.parametrize(
     ("text", "addresses"),
     [
