@@ -152,12 +152,15 @@ def open_invitations(conn: Connection, team_id: TeamId) -> list[TeamInvitation]:
     return _select(conn, f"i.team_id = %s and {OPEN} order by i.id desc", (team_id,))
 
 
-def invitations_to(conn: Connection, user_id: UserId, limit: int = 50) -> list[TeamInvitation]:
+def invitations_to(
+    conn: Connection, user_id: UserId, after: str | None = None, limit: int = 50
+) -> list[TeamInvitation]:
     """The invitations that wait for this person's answer, newest first."""
     return _select(
         conn,
-        f"i.user_id = %s and {OPEN} and t.ended_at is null order by i.id desc limit %s",
-        (user_id, limit),
+        f"i.user_id = %s and {OPEN} and t.ended_at is null"
+        " and (%s::text is null or i.id < %s) order by i.id desc limit %s",
+        (user_id, after, after, limit),
     )
 
 

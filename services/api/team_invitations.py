@@ -128,11 +128,11 @@ def revoke_team_invitation(
 
 
 @router.get("/users/me/team-invitations", summary="List invitations to you")
-def list_own_team_invitations(conn: Db, who: Known) -> Page[TeamInvitationOut]:
+def list_own_team_invitations(conn: Db, who: Known, span: Paging) -> Page[TeamInvitationOut]:
     """The invitations by name that wait for your answer, newest first."""
     assert who.user_id is not None
-    rows = team_invitations.invitations_to(conn, who.user_id)
-    return Page(items=[TeamInvitationOut.model_validate(row) for row in rows])
+    rows = team_invitations.invitations_to(conn, who.user_id, span.after, span.limit)
+    return span.page(rows, lambda row: row.id, TeamInvitationOut.model_validate)
 
 
 @router.post(

@@ -163,8 +163,7 @@ class People(Connection):
         return self.post(f"/v1/teams/{key}/invitations", terms)
 
     def invitations_to_me(self) -> list[Json]:
-        found: list[Json] = self.get("/v1/users/me/team-invitations")["items"]
-        return found
+        return list(self.list_items("/v1/users/me/team-invitations", limit=200))
 
     def answer_team_invitation(self, invitation: str, answer: str) -> Json:
         """Accepts or declines an invitation to the caller: ``accept``, ``decline``."""

@@ -26,6 +26,7 @@ from services.web.session import Visitor
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 NEWS_SHOWN: Final = 12
 LEAGUES_SHOWN: Final = 20
+INVITATIONS_SHOWN: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,7 @@ def show_me(request: Request, conn: Db, app_state: AppState, who: Visitor) -> Re
     if who.user_id is None:
         return redirect("/sign-in?next=/me")
     teams = users.teams_of(conn, who.user_id)
+    invitations = team_invitations.invitations_to(conn, who.user_id, limit=INVITATIONS_SHOWN + 1)
     return render(
         request,
         "me.html",
@@ -52,7 +54,8 @@ def show_me(request: Request, conn: Db, app_state: AppState, who: Visitor) -> Re
         scrims=scrims.list_scrims(conn, who, [team.id for team in teams], None, 10),
         asked=scrim_requests.count_waiting(conn, [team.id for team in teams]),
         limits=[row for team in teams for row in limit_rows(conn, team)],
-        invitations=team_invitations.invitations_to(conn, who.user_id),
+        invitations=invitations[:INVITATIONS_SHOWN],
+        has_more_invitations=len(invitations) > INVITATIONS_SHOWN,
         leagues=[
             (leagues.get_league(conn, league), who.roles[league])
             for league in sorted(who.roles, reverse=True)[:LEAGUES_SHOWN]

@@ -10,8 +10,9 @@ import httpx
 import pytest
 
 from ladder.database import db
-from ladder.people import tokens, users
-from services.api_client import tls_context
+from ladder.people import team_invitations, teams, tokens, users
+from ladder.people.records import Viewer
+from services.api_client import Client, tls_context
 from tests.web.conftest import Site, Tab, press, sign_in
 
 
@@ -54,6 +55,26 @@ def test_two_people_form_a_team_by_a_link(site: Site, tab: Callable[..., Tab]) -
     joining.get_by_label("Type the name of the team").fill("Quick Quails <b>")
     press(joining, "Dissolve the team")
     assert "You are in no team yet" in joining.get_by_role("main").inner_text()
+
+
+def test_my_page_says_that_older_invitations_wait(site: Site) -> None:
+    token = new_person(site, "Ina Wanted")
+    more = "These are your newest 20 invitations."
+    with db.connect(site.database_url, autocommit=True) as conn:
+        for number in range(21):
+            maker = users.create_user(conn, f"Maker {number}")
+            team = teams.make_team(conn, f"Wanting {number}", maker.id)
+            who = Viewer(maker.id, team_ids=frozenset({team.id}))
+            if number == 20:
+                assert more not in site.get("/me", token).text
+            team_invitations.invite(conn, team.id, who, person="Ina Wanted")
+    page = site.get("/me", token).text
+    assert more in page
+    assert page.count(">Join</button>") == 20
+    with Client(site.address, token) as api:
+        pages = list(api.list_items("/v1/users/me/team-invitations", limit=8))
+        assert pages == api.invitations_to_me()
+    assert [row["team_name"] for row in pages] == [f"Wanting {n}" for n in range(20, -1, -1)]
 
 
 def test_an_invited_person_answers_on_their_own_page(site: Site) -> None:
