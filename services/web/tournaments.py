@@ -13,8 +13,6 @@ from pydantic import ValidationError
 
 from ladder.database.db import Connection
 from ladder.entries import agent_lookup
-from ladder.entries.agent_names import AgentName
-from ladder.entries.records import Agent
 from ladder.enums import Embargo
 from ladder.errors import Invalid, LadderError
 from ladder.ids import MatchId
@@ -45,7 +43,6 @@ from ladder.tournaments.formats import (
 )
 from ladder.tournaments.records import (
     EntrantState,
-    EntryRule,
     GameOutcome,
     Tournament,
     TournamentState,
@@ -63,7 +60,7 @@ from services.http import auth, permissions, tournament_acts
 from services.http.app_state import Db
 from services.http.path_parameters import TournamentKey
 from services.http.problems import ProblemError
-from services.web import forms
+from services.web import forms, tournament_candidates
 from services.web.account import redirect
 from services.web.bracket_svg import anchor, draw_bracket
 from services.web.forms import Form
@@ -74,8 +71,6 @@ from services.web.tournament_parts import PageChoice, PageNumber, Part, choice_o
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 WIDEST_TABLE: Final = 24
 """Most entrants of a cross-table; a table with more cells than that nobody reads."""
-OFFERED: Final = 200
-"""Most names that the form of an invitation offers."""
 ACTS: Final = dict.fromkeys(
     ("agent", "invited", "entrant", "reason", "pairing", "cause", "end_reason", "sure"), ""
 )
@@ -257,9 +252,9 @@ def render_tournament(
         own_pairings=_own_pairings(view, own_numbers),
         entrants=part_of(view.entrants, choice.entrants),
         order=_order_of_entrants(view),
-        can_enter=_agents_to_enter(conn, who, view),
-        anchors=_anchors_to_add(conn, view),
-        offered=_agents_to_invite(conn, who, view),
+        can_enter=tournament_candidates.agents_to_enter(conn, who, view),
+        anchors=tournament_candidates.anchors_to_add(conn, view),
+        offered=tournament_candidates.agents_to_invite(conn, who, view),
         rejudgements=rejudgements.list_rejudgements(conn, found)
         if view.is_host and view.course
         else [],
@@ -381,31 +376,6 @@ def _order_of_entrants(view: TournamentView) -> str:
     if ranked == {False}:
         return "in drawn order: none had a place in the official standing"
     return "the best by official standing first, then the others in drawn order"
-
-
-def _agents_to_enter(conn: Connection, who: Viewer, view: TournamentView) -> list[Agent]:
-    """The visitor's agents that could enter now."""
-    found = view.tournament
-    if found.state not in (TournamentState.REGISTRATION, TournamentState.CHECK_IN):
-        return []
-    return entrants.agents_to_enter(conn, found, who.team_ids)
-
-
-def _anchors_to_add(conn: Connection, view: TournamentView) -> list[Agent]:
-    """Reference agents of the season that a host could enter."""
-    if not view.is_host or not view.tournament.state.is_before_lock:
-        return []
-    return entrants.anchors_to_enter(conn, view.tournament)
-
-
-def _agents_to_invite(conn: Connection, who: Viewer, view: TournamentView) -> list[AgentName]:
-    """Agents whose names the form of an invitation offers: the newest of the season."""
-    rule, state = view.tournament.entry_rule, view.tournament.state
-    if not view.is_host or rule != EntryRule.INVITATION or not state.is_before_lock:
-        return []
-    present = {one.agent_id for one in view.entrants if one.state in ("entered", "invited")}
-    seen = agent_lookup.list_season_agents(conn, who, view.tournament.season_id)
-    return [one for one in reversed(seen) if one.id not in present][:OFFERED]
 
 
 def _certainty(view: TournamentView, season: Season) -> Certainty | None:
