@@ -28,6 +28,8 @@ CHECKOUT = Path(__file__).parents[2]
 PAGES = sorted(
     path for pattern in ("*.md", "deploy/*.md", "docs/**/*.md") for path in CHECKOUT.glob(pattern)
 )
+INDEX = CHECKOUT / "ARCHITECTURE.md"
+ARCHITECTURE = sorted((CHECKOUT / "docs" / "architecture").glob("*.md"))
 HOW_TO = CHECKOUT / "docs" / "how-to"
 REFERENCE = CHECKOUT / "docs" / "reference"
 MIGRATIONS = CHECKOUT / "ladder" / "database" / "migrations"
@@ -128,6 +130,22 @@ def test_glossary_gives_each_word_once() -> None:
 
 def test_readme_has_less_than_900_words() -> None:
     assert len((CHECKOUT / "README.md").read_text().split()) < 900
+
+
+@pytest.mark.parametrize("page", ARCHITECTURE, ids=lambda page: page.stem)
+def test_architecture_page_has_less_than_900_words(page: Path) -> None:
+    assert len(page.read_text().split()) < 900
+
+
+@pytest.mark.parametrize("page", ARCHITECTURE, ids=lambda page: page.stem)
+def test_architecture_page_has_a_picture(page: Path) -> None:
+    assert blocks(page, "mermaid") or "![" in prose(page)
+
+
+def test_architecture_page_is_in_the_index() -> None:
+    pages = {f"docs/architecture/{page.name}" for page in ARCHITECTURE}
+    linked = re.findall(r"^\| \[[^]]+\]\((docs/[^)]+)\)", INDEX.read_text(), re.MULTILINE)
+    assert sorted(linked) == sorted(pages)
 
 
 def test_agent_of_quick_start_plays_to_the_end() -> None:
