@@ -1,13 +1,14 @@
 """Runs all CI steps in stages, and prints one line of totals at the end.
 
-The checks and the unit tests run beside the other tests with a low priority, so they use the time
-in which these wait. Tests marked ``alone`` run last, one at a time, because other tests would
+The checks and the unit tests run beside the other tests with a low priority, so they run while the
+other tests wait. Tests marked ``alone`` run last, one at a time, because other tests would
 disturb their measurements. Up to ``MOST_REPEATED`` tests that failed run once more at the end. If
 all of them pass then, the run passes, and prints their names and the word flaky.
 """
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -25,6 +26,8 @@ PROCESSES: Final = 2
 FOLDERS: Final = ("tests/integration", "tests/web", "tests/acceptance", "tests/chaos")
 UNIT: Final = "tests/unit"
 PYTEST: Final = (sys.executable, "-m", "pytest", "-q")
+NO_REPORT: Final = 70
+"""Status of a stage that ended well and left no report: pytest ended before its end."""
 LOW_PRIORITY: Final = ("nice", "-n", "10")
 SLOWEST: Final = 25
 MOST_REPEATED: Final = 3
@@ -42,9 +45,13 @@ class Totals:
     """Milliseconds of the tests of each file."""
     failed: list[str] = field(default_factory=list)
 
-    def add(self, report: Path) -> None:
-        """Count the tests of one JUnit report."""
-        for case in ElementTree.parse(report).getroot().iter("testcase"):
+    def add(self, report: Path) -> bool:
+        """Count the tests of one JUnit report; returns whether it is complete."""
+        try:
+            root = ElementTree.parse(report).getroot()
+        except (OSError, ElementTree.ParseError):  # the process ended early
+            return False
+        for case in root.iter("testcase"):
             name = f"{case.get('classname')}::{case.get('name')}"
             self.seconds.append((float(case.get("time", 0)), name))
             self.files[str(case.get("classname"))] += round(1000 * float(case.get("time", 0)))
@@ -52,6 +59,7 @@ class Totals:
             self.counts.update(kinds)
             if {"failed", "error"} & set(kinds):
                 self.failed.append(name)
+        return True
 
     def names(self) -> set[str]:
         """The names of all tests that were reported."""
@@ -100,8 +108,8 @@ def tests(totals: Totals, name: str, *options: str) -> int:
         report = Path(folder, "report.xml")
         command = [*PYTEST, *options, f"--junit-xml={report}"]
         status = subprocess.run(command, check=False).returncode
-        if report.exists():
-            totals.add(report)
+        if not totals.add(report) and status == 0:
+            status = NO_REPORT
     say(f"{name}: {time.monotonic() - began:.0f} s, status {status}")
     return status
 
@@ -109,7 +117,7 @@ def tests(totals: Totals, name: str, *options: str) -> int:
 def pass_when_repeated(totals: Totals, failed: Sequence[Sequence[str]]) -> bool:
     """Run the tests that failed once more; returns whether all pass. Then they count as flaky.
 
-    ``failed`` holds the options of each stage with such tests.
+    ``failed`` holds pytest's options for each stage that had failed tests.
     """
     if not 0 < len(totals.failed) <= MOST_REPEATED:
         return False
@@ -132,13 +140,17 @@ def beside(name: str, command: Sequence[str]) -> Iterator[list[int]]:
     status: list[int] = []
     with tempfile.TemporaryFile("w+") as output:
         process = subprocess.Popen(
-            [*LOW_PRIORITY, *command], stdout=output, stderr=subprocess.STDOUT
+            [*LOW_PRIORITY, *command],
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
         )
         try:
             yield status
             status.append(process.wait())
         finally:
-            process.terminate()
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGTERM)
             process.wait()
         output.seek(0)
         say(f"{name}, which ran beside: {'passed' if status == [0] else 'failed'}")
@@ -164,8 +176,8 @@ def main() -> int:
                 *("-n", str(PROCESSES), "-m", "not alone", others),
                 *FOLDERS,
             )
-        if report.exists():
-            totals.add(report)
+        if not totals.add(report) and unit_status == [0]:
+            unit_status = [NO_REPORT]
         alone = tests(
             totals, "tests that need the machine alone", "-m", "alone", others, *files_alone()
         )
@@ -179,6 +191,8 @@ def main() -> int:
     print("\n".join(totals.slowest()))
     say(f"the slowest {SLOWEST} files")
     print("\n".join(totals.slowest_files()))
+    if unit_status != [0] and not passed:
+        print(f"{UNIT} failed; its output is above")
     if checked != [0]:
         print("scripts/check failed; its output is above")
     print(totals.line(time.monotonic() - began), flush=True)

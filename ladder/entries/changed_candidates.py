@@ -26,14 +26,16 @@ RESTS: Final = "rests"
 SELECT_ENTRIES: Final = (
     "select string_agg(id, ' '), string_agg(case when state <> 'active' then 'left'"
     " when struck_at > now() - remote_rest_period() then 'rests'"
-    " else team_id || ',' || profile || ',' || is_anchor || ',' || (pairing_weight > 0) end, ' '),"
+    " else concat_ws(' ', pairing_weight > 0, is_anchor, team_id, profile) end, e'\\n'),"
     " string_agg(float8send(mu), ''), string_agg(float8send(sigma), ''),"
     " string_agg(float8send(games), ''), string_agg(float8send(in_flight), ''),"
     " string_agg(float8send(pairing_weight), '') from entries"
 )
-"""One value for all rows of each column: ids, marks and numbers. That is read faster than rows. A
-mark is what may change of an entry beside its numbers. No column may be null: ``string_agg`` leaves
-null out.
+"""Returns one row with one long value for each column. Python reads it faster than many rows.
+
+The mark of an entry joins all that can change besides its numbers: whether it is a candidate, its
+team and so on. No column may be null, because ``string_agg`` skips nulls: later values would move
+to other entries.
 """
 CHANGED_SINCE: Final = "age(xmin) <= (select age(%(since)s::xid8::xid))"
 """Condition: the transaction ``since`` or a later one wrote the row."""
@@ -44,13 +46,13 @@ class CandidateChanges:
     """What changed since the reading before."""
 
     changed: list[Candidate]
-    """Candidates that came, or of which more than numbers changed."""
+    """New candidates, and candidates whose mark changed."""
     left: list[EntryId]
-    """Entries that are candidates no more."""
-    entries: list[EntryId]
-    """Other candidates; some may be as before."""
+    """Entries that are no longer candidates."""
+    renumbered: list[EntryId]
+    """Candidates whose mark is the same. Their numbers may have changed."""
     numbers: Floats
-    """Their ``live_numbers``: [5, entries]."""
+    """The ``live_numbers`` of those: [5, renumbered]."""
 
 
 class CandidateReader:
@@ -98,13 +100,17 @@ class CandidateReader:
                 self._marks[entry] = mark
                 changed.append(self._make_candidate(entry, numbers[:, n]))
         left = [entry for entry in gone if self._marks.pop(entry, None)]
+        for entry in left:
+            self._bundles.pop(entry, None)
         same = np.delete(np.arange(len(ids)), new).tolist()
         return CandidateChanges(changed, left, [ids[n] for n in same], numbers[:, same])
 
     def _read_columns(
         self, conn: Connection, condition: str
     ) -> tuple[list[EntryId], list[str], Floats]:
-        """Returns ids, marks and numbers of these entries and of those that rest."""
+        """Returns ids, marks and numbers ([5, entries]) of the season's entries that meet the
+        condition, and of resting ones.
+        """
         if self._resting:  # with an empty list, this would take most of the time
             condition = f"({condition} or id = any (%(resting)s))"
         row = conn.execute(
@@ -117,13 +123,15 @@ class CandidateReader:
             binary=True,  # faster than text for bytes
         ).fetchone()
         assert row is not None
-        ids, marks, *numbers = row if row[0] else ("", "", b"")
+        if row[0] is None:
+            return [], [], np.zeros((5, 0))
+        ids, marks, *numbers = row
         values = np.frombuffer(b"".join(numbers), ">f8").astype(np.float64)
-        return [EntryId(each) for each in ids.split()], marks.split(), values.reshape(5, -1)
+        return [EntryId(each) for each in ids.split()], marks.split("\n"), values.reshape(5, -1)
 
     def _make_candidate(self, entry: EntryId, numbers: Floats) -> Candidate:
         submission, agent, digest = self._bundles[entry]
-        team, profile, is_anchor, _ = self._marks[entry].split(",")
+        _, is_anchor, team, profile = self._marks[entry].split(" ", 3)
         mu, sigma, games, in_flight, weight = numbers.tolist()
         return Candidate(
             entry,
@@ -137,7 +145,7 @@ class CandidateReader:
             int(games),
             int(in_flight),
             weight,
-            is_anchor == "true",
+            is_anchor == "t",
         )
 
     def _read_bundles(self, conn: Connection, entries: Sequence[EntryId]) -> None:

@@ -8,7 +8,6 @@ entry are empty, as if it had never played.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from itertools import compress
 from typing import Final
 
 import numpy as np
@@ -22,7 +21,7 @@ from ladder.ratings.official.game_table import GameTable, GrowingGameTable
 AT_ONCE: Final = 20_000
 """Results in one database query."""
 ROW: Final = np.dtype([("no", ">i8"), ("placement", ">i4"), ("is_lost", "?")])
-"""The numbers of a seat in the answer of the database."""
+"""The numbers of one seat as the query returns them: 13 bytes."""
 
 
 class SeasonLog:
@@ -101,7 +100,7 @@ class SeasonLog:
                 self._disqualified.add(EntryId(entry_id))
             else:
                 self._disqualified.discard(EntryId(entry_id))
-        if self.log_no and any(no is None or no <= self.log_no for *_, no in acts):
+        if self._numbers and any(no is None or no <= self.log_no for *_, no in acts):
             self.log_no = 0
             self.reset_count += 1
             self._reset_games()
@@ -114,15 +113,16 @@ class SeasonLog:
 
     def _read(self, conn: Connection, end: int) -> int:
         invalid = self._withdrawn | self._void
-        # Ids sort by time: their range limits the seats that the database reads. One value for all
-        # rows of each column is read faster than rows. No column may be null, which is left out.
+        # Ids sort by time: their range limits the seats that the database reads. Each column comes
+        # as one long value, which is faster to read than rows. ``string_agg`` skips nulls, so no
+        # column may hold one.
         row = conn.execute(
             "with n as (select no, match_id from acceptances where season_id = %s"
             " and no > %s and no <= %s and act = 'accept')"
             " select string_agg(entry_id, ' '), string_agg(match_id, ' ') filter (where %s),"
             " string_agg(int8send(no) || int4send(placement) || boolsend(is_lost), '') from ("
             " select n.no, n.match_id, s.entry_id, s.placement,"
-            " (s.verdict <> 'DONE' and %s) is true as is_lost"
+            " s.verdict <> 'DONE' and %s as is_lost"
             " from n join seats s on s.match_id = n.match_id"
             " where s.match_id >= (select min(match_id) from n)"
             " and s.match_id <= (select max(match_id) from n) order by n.no, s.seat) as rows",
@@ -132,8 +132,9 @@ class SeasonLog:
         ids, matches, numbers = row if row and row[0] else ("", "", b"")
         entries, rows = [EntryId(each) for each in ids.split()], np.frombuffer(numbers, ROW)
         if invalid:
-            is_valid = np.array([match not in invalid for match in matches.split()], np.bool_)
-            entries, rows = list(compress(entries, is_valid)), rows[is_valid]
+            valid = [match not in invalid for match in matches.split()]
+            entries = [entry for entry, kept in zip(entries, valid, strict=True) if kept]
+            rows = rows[np.array(valid, np.bool_)]
         if not entries:
             return 0
         self._number_entries(conn, entries)

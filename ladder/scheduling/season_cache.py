@@ -53,11 +53,18 @@ class SeasonCache:
         self._seen = {each: seen for each, seen in self._seen.items() if each in season_ids}
 
     def read_entries(self, conn: db.Connection, season_id: SeasonId) -> None:
-        """Reads the entries that changed since the reading before."""
+        """Reads the entries that changed since the reading before.
+
+        An error forgets the season, because a change may be read and not yet known.
+        """
         seen = self._season(season_id)
-        changes = seen.entries.read(conn)
-        seen.known.change_entries(changes.changed, changes.left)
-        seen.known.set_numbers(changes.entries, changes.numbers)
+        try:
+            changes = seen.entries.read(conn)
+            seen.known.change_entries(changes.changed, changes.left)
+            seen.known.set_numbers(changes.renumbered, changes.numbers)
+        except BaseException:
+            del self._seen[season_id]
+            raise
 
     def entries_without_matches(
         self, conn: db.Connection, season_id: SeasonId, profiles: Collection[str]

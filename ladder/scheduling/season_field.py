@@ -63,11 +63,13 @@ class SeasonField:
     def __init__(self) -> None:
         self._entries: dict[EntryId, Candidate] = {}
         self._renumbered: set[EntryId] = set()
-        """Entries whose newest numbers only the table has, even if it is not current."""
+        """Entries whose newest numbers are in the table and not in ``_entries``. This holds even
+        while the table is out of date.
+        """
         self._table = CandidateTable.from_candidates((), 0, {})
         """The entries with their live ratings."""
         self._is_table_current = True
-        """False: an entry came or left since the table was made."""
+        """False after an entry came, left, or changed more than its numbers."""
         self._rows: dict[EntryId, int] = {}
         """Row of each entry in the table."""
         self._numbers: Mapping[EntryId, int] = {}
@@ -143,7 +145,10 @@ class SeasonField:
             self._table.set_numbers(rows, live_numbers(came))
 
     def set_numbers(self, entries: Sequence[EntryId], numbers: Floats) -> None:
-        """Sets the ``live_numbers`` of these entries; none of them starts or stops playing."""
+        """Sets the ``live_numbers`` of these entries.
+
+        No weight may change between 0 and more than 0; use ``change_entries`` for that.
+        """
         table = self._live_table()
         table.set_numbers([self._rows[entry] for entry in entries], numbers)
         self._renumbered.update(entries)
@@ -212,7 +217,7 @@ class SeasonField:
         """Returns the entries with their live ratings."""
         if not self._is_table_current:
             before = self._rows
-            kept = [entry for entry in before if entry in self._renumbered]  # quicker in order
+            kept = [entry for entry in before if entry in self._renumbered]  # fast: by row
             numbers = self._table.live_numbers([before[entry] for entry in kept])
             self._table = CandidateTable.from_candidates(list(self._entries.values()), 0, {})
             entry_ids = self._table.identities.entry_ids

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -66,3 +68,21 @@ def test_fails_once():
         assert "test_example::test_fails_once failed and passed" in capsys.readouterr().out
     else:
         assert line.startswith("1 failed, 1 passed in")
+
+
+def test_a_run_fails_if_the_unit_tests_end_early(tmp_path: Path) -> None:
+    for folder in (*suite.FOLDERS, suite.UNIT, "scripts"):
+        (tmp_path / folder).mkdir(parents=True)
+    check = tmp_path / "scripts/check"
+    check.write_text("#!/bin/sh\n")
+    check.chmod(0o755)
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n  alone: runs last\n")
+    mark = "import pytest\n@pytest.mark.alone\n"
+    (tmp_path / suite.FOLDERS[0] / "test_alone.py").write_text(f"{mark}def test_last(): pass\n")
+    (tmp_path / suite.FOLDERS[0] / "test_other.py").write_text("def test_other(): pass\n")
+    (tmp_path / suite.UNIT / "test_unit.py").write_text("import os\ndef test_unit(): os._exit(0)\n")
+    command = [sys.executable, suite.__file__]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "tests/unit failed; its output is above" in done.stdout
+    assert "2 passed" in done.stdout.splitlines()[-1]

@@ -152,7 +152,7 @@ class CandidateArrays:
         self.value[places] = np.where(due, value, SLOW * self._rest)
         for lineup in lineups:
             for place in lineup:
-                self._meets[place] += lineup  # itself too: it cannot join its own lineup again
+                self._meets[place] += lineup  # with itself, which has no effect: nobody joins twice
         return places
 
     def new_places(self) -> Indices:
@@ -278,7 +278,10 @@ class CandidateArrays:
         return True
 
     def may_join_rows(self, places: Indices, lineups: Indices) -> Flags:
-        """Whether each place may join its row of lineups, without entries of one team: [rows]."""
+        """Whether each place may join the lineup of its row: [rows].
+
+        Entries of one team never share a lineup here.
+        """
         teams = self._teams[places, None] == self._teams[lineups]
         bundles = self._bundles[places, None] == self._bundles[lineups]
         joins: Flags = ~(teams | bundles).any(axis=1)
@@ -303,11 +306,12 @@ class CandidateArrays:
 
 
 def _nearest_gaps(mu: Floats, seats: int) -> Floats:
-    """Returns how far the ``seats`` - 1 nearest opponents are at most: [places], like ``mu``.
+    """Returns the distance to the farthest of the ``seats`` - 1 nearest opponents: [places].
 
-    ``mu`` ascends. So they and the candidate are ``seats`` places in a row.
+    ``mu`` ascends, so these opponents and the candidate are neighbours: ``seats`` places in a row.
     """
-    others, count = min(seats, len(mu)) - 1, len(mu)
+    count = len(mu)
+    others = max(min(seats, count), 1) - 1
     ends = np.full(others, np.inf)
     padded = np.concatenate((-ends, mu, ends))
     gaps = np.full(count, np.inf)

@@ -21,8 +21,9 @@ _LIVE_NUMBERS = attrgetter("mu", "sigma", "games", "in_flight", "weight")
 
 
 class CandidateIdentities:
-    """The candidates' ids, teams and bundles. Of their numbers, it only reads whether they play
-    (their weight is above 0).
+    """Ids, teams and bundles of candidates.
+
+    It reads one of their numbers: a candidate plays if its weight is above 0.
     """
 
     def __init__(self, who: Sequence[Candidate]) -> None:

@@ -223,7 +223,7 @@ class _LineupMaker:
     ) -> list[list[int]]:
         """Draws a lineup for each lead, as if it were the only lead.
 
-        A lineup is short if no draw may join it.
+        A lineup is shorter if no drawn candidate may join it.
         """
         lineups, likely, rows = np.array(leads)[:, None], weights.copy(), np.arange(len(leads))
         ends: dict[int, int] = {}
@@ -314,7 +314,7 @@ class _LineupMaker:
     def _draw_anybody(self, lineup: Sequence[int]) -> int | None:
         """Returns a random candidate of the whole field that the rules permit, or None.
 
-        Not one that has had the games of its pace.
+        Skips candidates that have had the games of their pace.
         """
         for _ in range(TRIES):
             place = self._rng.randrange(len(self._field))

@@ -13,6 +13,8 @@ from ladder.entries import candidates, entries
 from ladder.entries.changed_candidates import CandidateChanges, CandidateReader
 from ladder.ids import EntryId
 from ladder.matches.pairing import Candidate
+from ladder.scheduling.season_cache import SeasonCache
+from ladder.scheduling.season_field import SeasonField
 from tests.integration.ladder.contest import Contest
 
 
@@ -27,7 +29,7 @@ class Known:
         """Reads once. A transaction anywhere on the server may let older changes come again."""
         found = self.reader.read(conn)
         self.candidates |= {each.entry_id: each for each in found.changed}
-        for entry, numbers in zip(found.entries, found.numbers.T.tolist(), strict=True):
+        for entry, numbers in zip(found.renumbered, found.numbers.T.tolist(), strict=True):
             live = dict(zip(("mu", "sigma", "games", "in_flight", "weight"), numbers, strict=True))
             self.candidates[entry] = replace(self.candidates[entry], **live)
         for entry in found.left:
@@ -86,7 +88,7 @@ def test_a_change_is_found_also_if_its_transaction_ends_after_later_ones(
     [
         "team_id = (select team_id from entries where id = %s)",
         "is_anchor = %s::text is not null",
-        "profile = left(%s, 3)",
+        "profile = left(%s, 3) || ' b,c'",
         "pairing_weight = 0 * length(%s)",
     ],
 )
@@ -134,6 +136,24 @@ def test_an_entry_comes_back_when_its_rest_ends(contest: Contest, database_url: 
     assert list(known.candidates) == [entry]
 
 
+def test_after_an_error_the_cache_reads_all_again(
+    contest: Contest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    for _ in range(2):
+        contest.active()
+    cache = SeasonCache()
+    with monkeypatch.context() as patched:
+        patched.setattr(SeasonField, "change_entries", fail)
+        with pytest.raises(MemoryError):
+            cache.read_entries(contest.conn, contest.season.id)
+    cache.read_entries(contest.conn, contest.season.id)
+    idle = cache.entries_without_matches(contest.conn, contest.season.id, {"numpy"})
+    assert idle == set(contest.entries)
+
+
 def test_a_new_connection_reads_all(contest: Contest, database_url: str) -> None:
     for _ in range(4):
         contest.active()
@@ -145,5 +165,5 @@ def test_a_new_connection_reads_all(contest: Contest, database_url: str) -> None
     with db.connect(database_url, autocommit=True) as other:
         found = known.read(other)
     assert set(found.left) == {gone, resting}
-    assert set(found.entries) == set(others)
+    assert set(found.renumbered) == set(others)
     assert known.candidates == whole(contest)
