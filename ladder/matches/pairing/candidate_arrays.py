@@ -258,9 +258,7 @@ class CandidateArrays:
             return 1.0
         counts = np.zeros(places.shape, np.int32)
         if self._numbers is not None:
-            others = self._numbers[places]
-            for row, member in enumerate(members):
-                counts[row] = self._met.between(self._numbers.item(member), others[row])
+            counts = self._met.between_rows(self._numbers.take(members), self._numbers[places])
         for row, member in enumerate(members):
             if member in self._meets:
                 counts[row] += np.bincount(self._meets[member], minlength=len(self))[places[row]]

@@ -55,11 +55,18 @@ class EncounterCounts:
 
         Numbers without games have met nobody. For an unknown entry give UNKNOWN, not -1.
         """
-        met: Counts = np.zeros(self._size + 1, np.int32)  # the last element is for UNKNOWN
-        is_first = True
-        for layer in self._layers:
-            if lead < len(layer.starts) - 1:
-                first, end = layer.starts.item(lead), layer.starts.item(lead + 1)
+        found: Counts = self.between_rows(np.array([lead]), others[None])[0]
+        return found
+
+    def between_rows(self, leads: Indices, others: Indices) -> Counts:
+        """Returns ``between`` of each lead with its row of others: [leads, others]."""
+        found: Counts = np.empty(others.shape, np.int32)
+        spans = [layer.spans(leads) for layer in self._layers]
+        for row in range(len(leads)):
+            met = np.zeros(self._size + 1, np.int32)  # the last element is for UNKNOWN
+            is_first = True
+            for layer, (starts, ends) in zip(self._layers, spans, strict=True):
+                first, end = starts[row], ends[row]
                 if first == end:  # in a small layer most numbers have no pair
                     continue
                 if is_first:  # faster than adding to zeros
@@ -67,7 +74,7 @@ class EncounterCounts:
                 else:
                     met[layer.opponents[first:end]] += layer.counts[first:end]
                 is_first = False
-        found: Counts = met.take(others, mode="clip")
+            met.take(others[row], mode="clip", out=found[row])
         return found
 
     def __bool__(self) -> bool:
@@ -88,6 +95,11 @@ class _SparseTable:
     opponents: Indices
     """Ascending for each number: [pairs]."""
     counts: Counts
+
+    def spans(self, numbers: Indices) -> tuple[list[int], list[int]]:
+        """Returns where the opponents of each of these numbers start, and where they end."""
+        ends = self.starts.take(numbers + 1, mode="clip")
+        return self.starts.take(numbers, mode="clip").tolist(), ends.tolist()
 
     def pairs(self) -> NDArray[np.int64]:
         """Returns ``number << 32 | opponent`` of each pair, ascending."""
