@@ -237,8 +237,8 @@ class Course:
     """Results that fit no pairing any more."""
     published: Mapping[Position, PairedRound]
     drawn_winners: tuple[int, ...] = ()
-    """At the end of a solo tournament, the entrants with the best reward, if there are several. The
-    draw orders them, so it makes the first one the champion.
+    """At the end of a solo tournament of one stage, the entrants with the best reward, if there are
+    several. The draw orders them, so it makes the first one the champion.
     """
 
     @property

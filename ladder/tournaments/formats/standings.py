@@ -149,12 +149,15 @@ def _knockout_table(run: StageRun, pairings: Sequence[Pairing]) -> list[Standing
 def drawn_winners(run: StageRun, pairings: Sequence[Pairing]) -> tuple[int, ...]:
     """Returns the entrants whom only the draw orders at the top of a finished solo stage.
 
-    Empty if one entrant is the best. In a later stage the stage before orders equal rewards.
+    Empty if one entrant is the best, or if all left. In a later stage the stage before orders equal
+    rewards.
     """
     if not isinstance(run.stage, Solo) or run.number > 1:
         return ()
     places = {each: _last_place(run, each, pairings) for each in run.field}
     best = min(places.values())
+    if best[1] > 0:
+        return ()
     found = sorted((each for each in run.field if places[each] == best), key=run.seeds.__getitem__)
     return tuple(found) if len(found) > 1 else ()
 
@@ -171,8 +174,9 @@ def _explain_solo(stage: int, last: LastPlace, below: Sequence[LastPlace]) -> st
     if gone != below[0][1]:
         return "the next left"
     if reward == below[0][3]:
-        why = "drawn first" if stage == 1 else "better place in the stage before"
-        return f"same reward; {why}"
+        what = "both left" if gone > 0 else "same reward"
+        why = "first by the draw" if stage == 1 else "better place in the stage before"
+        return f"{what}; {why}"
     own, other = texts_apart(Fraction(-reward), Fraction(-below[0][3]))
     return f"reward {own}; the next has {other}"
 

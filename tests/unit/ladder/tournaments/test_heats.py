@@ -162,9 +162,9 @@ def solo_table(rewards: dict[Key, float], gone: Sequence[int] = ()) -> list[tupl
 def test_the_table_of_solo_games_explains_a_place_by_the_reward() -> None:
     first = {Key(1, 1, n): reward for n, reward in enumerate((4.0, 5.0, 3.0, 3.0), 1)}
     assert solo_table(first | {Key(1, 2, 1): 7.0, Key(1, 2, 2): 7.0}) == [
-        (1, "same reward; drawn first"),
+        (1, "same reward; first by the draw"),
         (2, "reached round 2; the next reached round 1"),
-        (3, "same reward; drawn first"),
+        (3, "same reward; first by the draw"),
         (4, ""),
     ]
     assert solo_table(first | {Key(1, 2, 1): 7.001, Key(1, 2, 2): 7.0})[0] == (
@@ -180,6 +180,16 @@ def test_the_table_of_solo_games_explains_a_place_by_the_reward() -> None:
 def test_solo_table_says_that_the_next_left() -> None:
     rewards = {Key(1, 1, n): 1.0 for n in (1, 2, 3)}
     assert solo_table(rewards, gone=[4])[-2:] == [(3, "the next left"), (4, "")]
+
+
+@pytest.mark.parametrize("position", [(1, 0), (1, 1)])
+def test_no_reward_is_the_best_if_all_left_before_a_game(position: tuple[int, int]) -> None:
+    event = Event(Plan((Solo(games=1),)), 2, b"s" * 32)
+    progress = Progress({}, dict.fromkeys((1, 2), position))
+    course = play(event, progress)
+    assert (course.finished, course.drawn_winners) == (True, ())
+    lines = standings(event, progress, course, 1)
+    assert [line.explanation for line in lines] == ["both left; first by the draw", ""]
 
 
 def test_the_rules_say_who_is_first_of_equal_rewards() -> None:
