@@ -183,7 +183,7 @@ def _result(details: Facts) -> tuple[str, str]:
 def _place(details: Facts) -> tuple[str, str]:
     text = "{tournament_title} in {league_title} is over."
     if "drawn" in details:
-        text += " {drawn} agents share the best reward. The draw ordered them."
+        text += " {drawn} agents have the best reward. The draw decided their places."
     return "{agent_name} took place {place} of {entrants}", text
 
 

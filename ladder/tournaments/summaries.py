@@ -16,7 +16,6 @@ from ladder.leagues.records import League, league_resource
 from ladder.people.permissions import may_manage
 from ladder.people.records import Viewer
 from ladder.tournaments import tournaments
-from ladder.tournaments.formats import Solo
 from ladder.tournaments.records import EntrantState, Tournament, TournamentState
 from ladder.tournaments.round_texts import round_text
 from ladder.tournaments.views import TournamentView, view_tournament
@@ -48,8 +47,6 @@ class TournamentSummary:
     position: str
     champion_id: AgentId | None
     champion_name: str | None
-    drawn_behind: tuple[str, ...]
-    """Names of the agents with the champion's reward, whom only the draw put behind it."""
     seed_hex: str | None
     problem: str | None
     sees_all: bool
@@ -93,7 +90,6 @@ def summary_of(view: TournamentView) -> TournamentSummary:
         view.position,
         champion.agent_id if champion else None,
         champion.agent_name if champion else None,
-        view.drawn_behind,
         view.seed_hex,
         view.problem,
         view.sees_all,
@@ -105,8 +101,7 @@ def summarize(
 ) -> list[TournamentSummary]:
     """Summaries of tournaments that the viewer may see, in this order.
 
-    If a game is hidden from the viewer, the summary follows from the course by the others. That of
-    a finished solo tournament follows from the course too, which tells whom the draw ordered.
+    If a game is hidden from the viewer, the summary follows from the course by the others.
     """
     rows = _read_rows(conn, [one.id for one in found])
     known = leagues.get_leagues(conn, {one.league_id for one in found})
@@ -114,8 +109,7 @@ def summarize(
     for one in found:
         row, league = rows[one.id], known[one.league_id]
         is_host = may_manage(viewer, league_resource(league))
-        is_solo = one.state is TournamentState.FINISHED and isinstance(one.plan.stages[-1], Solo)
-        if row.has_course and (is_solo or (row.hides and not is_host)):
+        if row.hides and not is_host and row.has_course:
             made.append(summary_of(view_tournament(conn, viewer, one)))
         else:
             made.append(_from_row(one, league, row, is_host))
@@ -131,7 +125,6 @@ def _from_row(found: Tournament, league: League, row: _Row, is_host: bool) -> To
         found.position,
         row.champion_id,
         row.champion_name,
-        (),
         found.draw_seed.hex() if found.state.is_over else None,
         found.problem if is_host else None,
         found.embargo is Embargo.PUBLIC or is_host or found.state.is_over or not row.has_course,

@@ -96,10 +96,10 @@ class TournamentView:
         return self.entrant(self.course.champion)
 
     @property
-    def drawn_behind(self) -> tuple[str, ...]:
-        """Names of the agents with the champion's reward, whom only the draw put behind it."""
+    def drawn_behind(self) -> tuple[Entrant, ...]:
+        """The other agents with the best reward; the draw put the champion before them."""
         drawn = self.course.drawn_winners if self.course else ()
-        return tuple(self.name(number) for number in drawn[1:])
+        return tuple(self.entrant(number) for number in drawn[1:])
 
     @property
     def seed_hex(self) -> str | None:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from ladder.enums import Embargo
 from ladder.tournaments.formats import Pairing, Standing, describe_plan, encode_plan
 from ladder.tournaments.records import Entrant, EntrantState, EntryRule, TournamentState
-from ladder.tournaments.summaries import TournamentSummary
+from ladder.tournaments.summaries import TournamentSummary, summary_of
 from ladder.tournaments.views import TournamentView
 
 
@@ -43,10 +43,6 @@ class TournamentOut(BaseModel):
     position: str = Field(description="stage and round that is played", examples=["1.2"])
     champion: str | None = Field(description="agent id; null until the end is public")
     champion_name: str | None
-    drawn_behind: list[str] = Field(
-        description="in a solo tournament: names of agents with the champion's reward, whom only"
-        " the draw put behind it"
-    )
     problem: str | None = Field(description="for hosts: why the round cannot go on")
     end_reason: str | None
     created_at: datetime
@@ -63,6 +59,15 @@ class EntrantOut(BaseModel):
     is_remote: bool = Field(description="it runs at its owner's address and cannot be frozen")
     checked_in: bool
     reason: str | None
+
+
+class OneTournamentOut(TournamentOut):
+    """A tournament, and the agents that only the draw put behind its champion."""
+
+    drawn_behind: list[EntrantOut] = Field(
+        description="in a solo tournament of one stage: the other agents with the best reward; the"
+        " draw put the champion before them"
+    )
 
 
 class GameOut(BaseModel):
@@ -152,9 +157,16 @@ def tournament_out(one: TournamentSummary) -> TournamentOut:
             "position": one.position,
             "champion": one.champion_id,
             "champion_name": one.champion_name,
-            "drawn_behind": list(one.drawn_behind),
             "problem": one.problem,
         }
+    )
+
+
+def one_tournament_out(view: TournamentView) -> OneTournamentOut:
+    ranking = view.course.ranking if view.course else ()
+    return OneTournamentOut(
+        **dict(tournament_out(summary_of(view))),
+        drawn_behind=[entrant_out(one, ranking) for one in view.drawn_behind],
     )
 
 

@@ -29,17 +29,19 @@ from ladder.tournaments.request_models import (
     Reveal,
     TournamentAct,
 )
-from ladder.tournaments.summaries import summarize, summary_of
+from ladder.tournaments.summaries import summarize
 from ladder.tournaments.views import TournamentView, view_tournament
 from services.api.tournament_answers import (
     CreatedShowOut,
     EntrantOut,
+    OneTournamentOut,
     PairingOut,
     PairingRejudgementOut,
     ShowOut,
     TableRowOut,
     TournamentOut,
     entrant_out,
+    one_tournament_out,
     pairing_out,
     table_row_out,
     tournament_out,
@@ -62,7 +64,7 @@ Round = Annotated[int | None, Query(ge=1, le=4096, description="round of the sta
     "/leagues/{league}/tournaments",
     status_code=201,
     summary="Create a tournament",
-    response_model=TournamentOut,
+    response_model=OneTournamentOut,
     responses=problem_responses(403, 404, 409),
 )
 def create_tournament(
@@ -72,9 +74,9 @@ def create_tournament(
     its_league = permissions.hosted_league(conn, who, league)
     season = permissions.visible_season(conn, who, body.season or its_league.slug)
 
-    def create() -> TournamentOut:
+    def create() -> OneTournamentOut:
         made = tournaments.create_tournament(conn, its_league, season, body, who.user_id)
-        return tournament_out(summary_of(view_tournament(conn, who, made)))
+        return one_tournament_out(view_tournament(conn, who, made))
 
     return once.run(create)
 
@@ -98,9 +100,9 @@ def list_tournaments(
 @router.get(
     "/tournaments/{tournament}", summary="Read a tournament", responses=problem_responses(404)
 )
-def read_tournament(tournament: TournamentKey, conn: Db, who: Anyone) -> TournamentOut:
+def read_tournament(tournament: TournamentKey, conn: Db, who: Anyone) -> OneTournamentOut:
     """The tournament. Results under embargo do not change this answer."""
-    return tournament_out(summary_of(_view(conn, who, tournament)))
+    return one_tournament_out(_view(conn, who, tournament))
 
 
 @router.post(
@@ -110,11 +112,11 @@ def read_tournament(tournament: TournamentKey, conn: Db, who: Anyone) -> Tournam
 )
 def act_on_tournament(
     tournament: TournamentKey, body: TournamentAct, conn: Db, who: Host
-) -> TournamentOut:
+) -> OneTournamentOut:
     """For hosts. ``lock`` freezes the entrants' submissions and fixes the seed order."""
     found = permissions.hosted_tournament(conn, who, tournament)
     tournament_acts.act_on_tournament(conn, found, body, who.user_id)
-    return tournament_out(summary_of(_view(conn, who, tournament)))
+    return one_tournament_out(_view(conn, who, tournament))
 
 
 @router.post(
@@ -122,11 +124,13 @@ def act_on_tournament(
     summary="End the embargo of matches",
     responses=problem_responses(403, 404),
 )
-def reveal_matches(tournament: TournamentKey, body: Reveal, conn: Db, who: Host) -> TournamentOut:
+def reveal_matches(
+    tournament: TournamentKey, body: Reveal, conn: Db, who: Host
+) -> OneTournamentOut:
     """For hosts. Shows finished matches to their teams or to everybody; for good."""
     found = permissions.hosted_tournament(conn, who, tournament)
     embargo.reveal(conn, found.id, body.embargo, who.user_id, body.pairing)
-    return tournament_out(summary_of(_view(conn, who, tournament)))
+    return one_tournament_out(_view(conn, who, tournament))
 
 
 @router.post(
@@ -213,12 +217,12 @@ def list_tournament_rejudgements(
 )
 def decide_tournament_rejudgement(
     tournament: TournamentKey, body: RejudgementDecision, conn: Db, who: Host
-) -> TournamentOut:
+) -> OneTournamentOut:
     """For hosts. Later games whose entrants change are played again; old ones stay on record."""
     found = permissions.hosted_tournament(conn, who, tournament)
     act = rejudgements.apply_rejudgement if body.act == "apply" else rejudgements.drop_rejudgement
     act(conn, found.id, body.pairing, who.user_id)
-    return tournament_out(summary_of(_view(conn, who, tournament)))
+    return one_tournament_out(_view(conn, who, tournament))
 
 
 @router.get(

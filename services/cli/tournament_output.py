@@ -11,6 +11,7 @@ from services.api_client import Json
 from services.cli.display import print_json, stdout, table, timestamp_text
 
 BEFORE_LOCK: Final = ("draft", "registration", "check_in")
+MOST_NAMES: Final = 5
 
 
 def show(found: Json, as_json: bool) -> None:
@@ -22,9 +23,9 @@ def show(found: Json, as_json: bool) -> None:
     stdout.print(" ".join(found["plan_text"]))
     stdout.print(f"entrants: {found['entered']}{_date_text(found)}")
     if found["champion_name"]:
-        stdout.print(f"champion: {champion_text(found)}")
+        stdout.print(f"champion: {_champion_text(found)}")
     if found.get("drawn_behind"):  # an older site does not send it
-        stdout.print(f"the same reward, ordered by the draw: {', '.join(found['drawn_behind'])}")
+        stdout.print(f"other agents with the best reward: {_some_names(found['drawn_behind'])}")
     if found["problem"]:
         stdout.print(f"this round cannot go on: {found['problem']}")
     if found["end_reason"]:
@@ -32,10 +33,16 @@ def show(found: Json, as_json: bool) -> None:
     stdout.print(f"SHA-256 of the random seed of all draws: {found['draw_digest']}")
 
 
-def champion_text(found: Json) -> str | None:
-    """The champion, and of how many with the same reward. None while there is no champion."""
-    name, others = found["champion_name"], found.get("drawn_behind")
-    return f"{name}, drawn first of {len(others) + 1}" if others else name
+def _champion_text(found: Json) -> str:
+    """The champion, and how many had the same reward."""
+    name, others = str(found["champion_name"]), found.get("drawn_behind")
+    return f"{name} (by the draw among {len(others) + 1} with the same reward)" if others else name
+
+
+def _some_names(agents: list[Json]) -> str:
+    """The first five names, and how many more there are."""
+    more = f" and {len(agents) - MOST_NAMES} more" if len(agents) > MOST_NAMES else ""
+    return ", ".join(one["agent_name"] for one in agents[:MOST_NAMES]) + more
 
 
 def show_tables(rows: list[Json]) -> None:

@@ -15,7 +15,6 @@ from services.cli.display import AsJson, print_json, stdout, table, timestamp_te
 from services.cli.name_lookup import agent_to_enter, entered_agent, own_agent
 from services.cli.saved_login import MissingInput, connect
 from services.cli.tournament_output import (
-    champion_text,
     show,
     show_final_places,
     show_rejudgements,
@@ -110,7 +109,7 @@ def list_tournaments(
         [
             (
                 *(row["id"], row["title"], row["state"], timestamp_text(row["created_at"])),
-                *(row["entered"], champion_text(row)),
+                *(row["entered"], row["champion_name"]),
             )
             for row in rows
         ],

@@ -64,11 +64,12 @@ def test_a_tournament_is_printed_with_its_next_date(
 def test_a_champion_that_the_draw_chose_is_printed_with_its_equals(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    found = {**FOUND, "champion_name": "one", "drawn_behind": ["two", "three"]}
+    others = [{"agent_name": name} for name in "bcdefg"]
+    found = {**FOUND, "champion_name": "one", "drawn_behind": others}
     tournament_output.show(found, False)
     printed = capsys.readouterr().out.splitlines()
-    assert "champion: one, drawn first of 3" in printed
-    assert "the same reward, ordered by the draw: two, three" in printed
+    assert "champion: one (by the draw among 7 with the same reward)" in printed
+    assert "other agents with the best reward: b, c, d, e, f and 1 more" in printed
 
 
 @pytest.mark.parametrize(("chosen", "shown"), [(None, 2), (1, 1)])

@@ -201,16 +201,17 @@ def test_pages_and_the_api_name_all_with_the_best_reward(site: Site) -> None:
         while not (screen := shows.read_screen(conn, secret)).is_last:
             shows.move_show(conn, secret, screen.number, shows.Direction.NEXT)
         names = [cup.view().name(number) for number in range(1, 9)]
-    equal = f"The same reward: {', '.join(names[1:6])} and 1 more. The draw ordered them."
+    equal = f"Other agents with the best reward: {', '.join(names[1:6])} and 1 more. The draw put"
     for page in (f"/tournaments/{cup.id}", f"/shows/{secret}"):
         assert equal in site.get(page).text
     listed = site.get(f"/leagues/{contest.league.slug}/tournaments").text
-    assert f"Champion: {names[0]}, drawn first of 7 with the same reward." in listed
-    for answer in (
-        site.get(f"/v1/tournaments/{cup.id}").json(),
-        site.get(f"/v1/tournaments?league={contest.league.slug}").json()["items"][0],
-    ):
-        assert (answer["champion_name"], answer["drawn_behind"]) == (names[0], names[1:7])
+    assert f"Champion: {names[0]}. 8 entrants." in listed
+    answer = site.get(f"/v1/tournaments/{cup.id}").json()
+    others = [(one["agent_name"], one["place"]) for one in answer["drawn_behind"]]
+    assert answer["champion_name"] == names[0]
+    assert others == list(zip(names[1:7], range(2, 8), strict=True))
+    (item,) = site.get(f"/v1/tournaments?league={contest.league.slug}").json()["items"]
+    assert item == {name: value for name, value in answer.items() if name != "drawn_behind"}
 
 
 @pytest.mark.browser

@@ -107,12 +107,12 @@ def test_a_heat_tells_its_size_and_the_place_in_it(contest: Contest) -> None:
     assert titles[1] == f"{name} took place 2 of 4 in its heat"
 
 
-def test_agents_with_the_best_reward_are_told_that_the_draw_ordered_them(conn: Connection) -> None:
+def test_agents_with_the_best_reward_are_told_that_the_draw_decided(conn: Connection) -> None:
     cup = make_cup(make_contest(conn, seats=1), {"stages": [{"format": "solo", "games": 1}]})
     cup.enter(3)
     cup.start()
     cup.play_solo_round(worst=3)
-    drawn = "Cup in League is over. 2 agents share the best reward. The draw ordered them."
+    drawn = "Cup in League is over. 2 agents have the best reward. The draw decided their places."
     texts = [notices(cup, number)[-1].text for number in (1, 2, 3)]
     assert texts == [drawn, drawn, "Cup in League is over."]
 
