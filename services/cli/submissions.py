@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -96,7 +97,7 @@ def submit(
         print_upload(made, chosen)
         if made["entry"]["state"] == "rejected" and made["entry"]["validation_match_id"]:
             page = f"{ladder.address}/matches/{made['entry']['validation_match_id']}"
-            stdout.print(f"why, with the logs: {page}")
+            stdout.print(f"reason and logs: {page}")
     if made["entry"]["state"] == "rejected":
         raise typer.Exit(1)
 
@@ -187,18 +188,29 @@ def print_upload(made: Json, agent: Json) -> None:
 
 
 def state_text(entry: Json) -> str:
-    """State with the short reason, the place in the queue, or the time of the next try."""
+    """State with the reason, the place in the queue, or the time of the next try.
+
+    Shortens the reason of a failed validation only: other reasons can be words of a host.
+    """
     if _is_unreachable(entry) and entry["reason"]:
         when = "a new try is under way"
         if entry["next_try_at"]:
             when = f"next try at {timestamp_text(entry['next_try_at'])} UTC, or with `peck resume`"
         return f"paused: {entry['reason']}; {when}"
     if entry["reason"]:
-        return f"{entry['state']}: {short_reason(entry['reason'])}"
+        is_short = entry["state"] == "rejected"
+        return f"{entry['state']}: {short_reason(entry['reason']) if is_short else entry['reason']}"
     queue = entry.get("queue")
     if queue is not None:
         return f"{entry['state']}, {queue_text(queue)}"
     return str(entry["state"])
+
+
+def hint_at_whole_reasons(entries: Iterable[Json]) -> None:
+    """Says which command prints the whole reason if the text of an entry has less."""
+    rejected = [row for row in entries if row["state"] == "rejected" and row["reason"]]
+    if any(short_reason(row["reason"]) != row["reason"] for row in rejected):
+        stderr.print("`peck entries ENTRY --json` prints the whole reason of a rejection")
 
 
 def submissions(
@@ -236,6 +248,7 @@ def submissions(
         ],
         FIRST_UPLOAD,
     )
+    hint_at_whole_reasons(entries[row["id"]] for row, _ in rows if row["id"] in entries)
 
 
 def entries(
@@ -271,8 +284,7 @@ def entries(
         ],
         FIRST_UPLOAD,
     )
-    if any(row["state"] == "rejected" for row in rows):
-        stderr.print("the whole reason of a rejection: peck entries ENTRY --json")
+    hint_at_whole_reasons(rows)
 
 
 def league_names_by_season(ladder: Client, rows: list[Json]) -> dict[str, str]:

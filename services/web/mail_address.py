@@ -65,7 +65,10 @@ def remove_address(
 
 @router.get("/me/mail/remove")
 def lead_to_address() -> Response:
-    """Leads to the form that is sent to this address, which is no secret of a link."""
+    """Redirects to the page with this form.
+
+    Without this route, ``/me/mail/{secret}`` would answer.
+    """
     return redirect(f"{PAGE}#mail")
 
 

@@ -46,7 +46,8 @@ FORMS_BELOW: Final = {
     "/team-invitations": "/me#teams",
     "/team-merges": "/me#teams",
 }
-"""Paths and the page with the forms that are sent to addresses below them."""
+"""Paths and the page from which a person reaches the forms. These are sent to addresses below the
+paths."""
 log = logging.getLogger(__name__)
 
 templates = jinja2.Environment(

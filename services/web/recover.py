@@ -97,7 +97,10 @@ def mail_recovery_link(
 @router.get("/recover/code")
 @router.get("/recover/mail")
 def lead_to_recovery() -> Response:
-    """Leads to the forms that are sent to these addresses, which are no secrets of links."""
+    """Redirects to the page with this form.
+
+    Without this route, ``/recover/{secret}`` would answer.
+    """
     return redirect("/recover")
 
 

@@ -41,7 +41,7 @@ def links(page: httpx.Response) -> set[str]:
 
 
 def status_without_redirect(client: httpx.Client, address: str) -> int:
-    """The status for a program: 405 where a browser is led from a form's address to a page."""
+    """The status that a program gets. Browsers get a redirect where programs get 405."""
     headers = {"Accept": "*/*"}
     return client.get(address, headers=headers, follow_redirects=False).status_code
 

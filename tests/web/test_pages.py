@@ -93,6 +93,7 @@ def test_the_card_of_a_league_shows_the_start_of_its_description(site: Site) -> 
         for text, shown in (
             (first, "Two lines of one &lt;b&gt;paragraph&lt;/b&gt;."),
             ("words " * 100, "words " * 32 + "words…"),
+            ("word " * 40 + "words", "word " * 38 + "word…"),
         ):
             conn.execute("update leagues set description = %s where id = %s", (text, league.id))
             page = site.get("/leagues", site.contest.host_token).text

@@ -59,7 +59,7 @@ def test_two_people_form_a_team_by_a_link(site: Site, tab: Callable[..., Tab]) -
 
 def test_my_page_says_that_older_invitations_wait(site: Site) -> None:
     token = new_person(site, "Ina Wanted")
-    more = "These are your newest 20 invitations."
+    more = "You have more invitations than these 20."
     with db.connect(site.database_url, autocommit=True) as conn:
         for number in range(21):
             maker = users.create_user(conn, f"Maker {number}")

@@ -69,7 +69,7 @@ def test_an_agent_page_names_rows_of_the_same_score(fresh_world: World) -> None:
     world = fresh_world
     twins = [f"private.{person}" for person in ("member", "insider")]
     same = "exactly this score"
-    on_board = "exactly the same score: if agents have the same file, they share one"
+    on_board = "exactly the same score. Agents with the same file share one score."
     board = "/leagues/private"
     page = f"/agents/{world.agents[twins[0]]}"
     with world.connect() as conn:

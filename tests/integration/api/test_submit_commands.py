@@ -37,13 +37,22 @@ def test_a_folder_is_submitted_entered_and_listed(peck: Peck, world: World, tmp_
     short = "rejected: ZeroDivisionError: division by zero in step 1."
     page = f"{world.http.base_url}/matches/{found.validation_match_id}".replace("//m", "/m")
     assert f"entry {found.id}: {short}\n" in waited.stdout
-    assert f"why, with the logs: {page}\n" in waited.stdout
+    assert f"reason and logs: {page}\n" in waited.stdout
     assert "Traceback" not in waited.stderr
     shown = peck("entries")
     assert short in shown.stdout
     assert "Details" not in shown.stdout + peck("feed").stdout
-    assert "the whole reason of a rejection: peck entries ENTRY --json" in shown.stderr
+    hint = "`peck entries ENTRY --json` prints the whole reason of a rejection"
+    assert hint in shown.stderr
+    assert hint in peck("submissions").stderr
     assert "Details" in peck("entries", found.id, "--json").stdout
+    words = "Copied code. Details: see the forum (observation.step 3)"
+    with world.connect() as conn:
+        change = "update entries set state = 'retired', reason = %s where id = %s"
+        conn.execute(change, (words, found.id))
+    shown = peck("entries")
+    assert f"retired: {words}" in re.sub(r"\s+", " ", shown.stdout)
+    assert hint not in shown.stderr + peck("submissions").stderr
 
 
 def test_a_submission_over_the_daily_limit_leaves_no_new_agent(
