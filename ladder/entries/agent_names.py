@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
 from typing import Any, Final, LiteralString
 
 from psycopg.rows import class_row
@@ -17,6 +19,7 @@ NAME: Final = (
     "select a.id, a.slug, a.name, t.slug as team_slug, t.name as team_name"
     " from agents a join teams t on t.id = a.team_id"
 )
+TEAM: Final = attrgetter("team_slug")
 OTHER: Final = 3
 """Distance of a text from a name that it does not mean."""
 MOST_TOLD: Final = 5
@@ -32,6 +35,14 @@ class AgentName:
     name: str
     team_slug: str
     team_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedName:
+    """A text that names one agent, as a form offers it."""
+
+    text: str
+    label: str
 
 
 def select_names(conn: Connection, tail: LiteralString, values: Sequence[Any]) -> list[AgentName]:
@@ -57,6 +68,25 @@ def choose_agent(known: Sequence[AgentName], text: str, field: str, missing: str
         raise Invalid(field, f"write TEAM/{text}: several teams have this agent ({named})")
     named = ", ".join(f"{one.name} of {one.team_name} is {one.id}" for one in found[:MOST_TOLD])
     raise Invalid(field, f"write an id: several agents have this name ({named})")
+
+
+def offer_names(conn: Connection, found: Sequence[AgentName]) -> list[OfferedName]:
+    """Offers ``team/agent``, or the id if this text fits another agent of the team as well."""
+    of_teams = select_names(
+        conn,
+        "where t.slug = any (%s) order by a.id",
+        ([one.team_slug for one in found],),
+    )
+    by_team = groupby(sorted(of_teams, key=TEAM), TEAM)
+    teams = {team: list(agents) for team, agents in by_team}
+    offered = []
+    for one in found:
+        text = f"{one.team_name}/{one.slug}"
+        if _closest(teams[one.team_slug], text) == [one]:
+            offered.append(OfferedName(text, one.name))
+        else:
+            offered.append(OfferedName(one.id, f"{one.team_name} / {one.name}"))
+    return offered
 
 
 def _closest(known: Sequence[AgentName], text: str) -> list[AgentName]:

@@ -9,10 +9,12 @@ from psycopg.rows import dict_row
 
 from ladder.database.db import Connection, atomic_function
 from ladder.entries import agent_names, agents
+from ladder.entries.agent_names import AgentName
 from ladder.entries.records import Agent
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import AgentId, LeagueId, TeamId, TournamentId, UserId
-from ladder.people import audit_log
+from ladder.people import audit_log, visibility
+from ladder.people.records import Viewer
 from ladder.runtime_profiles import REMOTE
 from ladder.tournaments import tournaments
 from ladder.tournaments.records import (
@@ -101,6 +103,23 @@ def anchors_to_enter(conn: Connection, found: Tournament) -> list[Agent]:
         " and not exists (select 1 from tournament_entrants x where x.agent_id = a.id"
         "   and x.tournament_id = %(tournament)s) order by a.id",
         {"season": found.season_id, "tournament": found.id},
+    )
+
+
+def agents_to_invite(
+    conn: Connection, viewer: Viewer, found: Tournament, limit: int
+) -> list[AgentName]:
+    """The newest agents of the season that a host could invite, as far as the viewer sees them."""
+    seen, values = visibility.visible_agents(viewer)
+    return agent_names.select_names(
+        conn,
+        "where exists (select 1 from entries e where e.agent_id = a.id"  # noqa: S608
+        "   and e.season_id = %s and e.state = 'active' and not e.is_anchor"
+        "   and (e.profile <> 'remote' or %s))"
+        " and not exists (select 1 from tournament_entrants x where x.agent_id = a.id"
+        "   and x.tournament_id = %s and x.state in ('entered', 'invited'))"
+        f" and {seen} order by a.id desc limit %s",
+        (found.season_id, found.remote_agents, found.id, *values, limit),
     )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from ladder.database.db import Connection
-from ladder.entries import agent_lookup
-from ladder.entries.agent_names import AgentName
+from ladder.entries import agent_names
+from ladder.entries.agent_names import OfferedName
 from ladder.entries.records import Agent
 from ladder.people.records import Viewer
 from ladder.tournaments import entrants
@@ -32,11 +32,10 @@ def anchors_to_add(conn: Connection, view: TournamentView) -> list[Agent]:
     return entrants.anchors_to_enter(conn, view.tournament)
 
 
-def agents_to_invite(conn: Connection, who: Viewer, view: TournamentView) -> list[AgentName]:
-    """Agents whose names the form of an invitation offers: the newest of the season."""
+def agents_to_invite(conn: Connection, who: Viewer, view: TournamentView) -> list[OfferedName]:
+    """Names that the form of an invitation offers: those of the newest agents of the season."""
     rule, state = view.tournament.entry_rule, view.tournament.state
     if not view.is_host or rule != EntryRule.INVITATION or not state.is_before_lock:
         return []
-    present = {one.agent_id for one in view.entrants if one.state in ("entered", "invited")}
-    seen = agent_lookup.list_season_agents(conn, who, view.tournament.season_id)
-    return [one for one in reversed(seen) if one.id not in present][:OFFERED]
+    found = entrants.agents_to_invite(conn, who, view.tournament, OFFERED)
+    return agent_names.offer_names(conn, found)

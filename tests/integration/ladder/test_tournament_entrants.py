@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from ladder.entries import entries
+from ladder.entries import agent_names, entries
 from ladder.entries.agents import get_agent
 from ladder.errors import Conflict, Invalid
 from ladder.matches import history
+from ladder.people.records import Viewer
 from ladder.standings import leaderboard
 from ladder.tournaments import advance, entrants
 from ladder.tournaments.records import EntrantState
@@ -74,6 +75,48 @@ def test_reference_agents_are_offered_until_they_are_entrants(duels: Contest) ->
     assert offered.id == anchor
     entrants.add_by_host(duels.conn, cup.id, offered, None)
     assert entrants.anchors_to_enter(duels.conn, cup.row) == []
+
+
+def test_only_agents_that_a_host_could_invite_are_offered(conn: Any) -> None:
+    contest = make_contest(conn, seats=2, remote_agents=True)
+    _, team = contest.team()
+    cup = make_cup(contest, entry_rule="invitation", remote_agents=False)
+    own, remote, anchor, newest = (contest.agent(team) for _ in range(4))
+    contest.active(own)
+    contest.active(remote, profile="remote")
+    contest.active(anchor, is_anchor=True)
+    contest.active(newest)
+    contest.pending(contest.agent(team))
+
+    def offered(viewer: Viewer, limit: int = 9) -> list[str]:
+        return [one.id for one in entrants.agents_to_invite(conn, viewer, cup.row, limit)]
+
+    assert offered(Viewer()) == offered(ADMIN) == [newest, own]
+    assert offered(ADMIN, limit=1) == [newest]
+    entrants.add_by_host(conn, cup.id, get_agent(conn, newest), None)
+    assert offered(ADMIN) == [own]
+    free = make_cup(contest, entry_rule="invitation", remote_agents=True)
+    found = entrants.agents_to_invite(conn, ADMIN, free.row, 9)
+    assert [one.id for one in found] == [newest, remote, own]
+    conn.execute("update leagues set visibility = 'invitation'")
+    assert offered(Viewer()) == []
+
+
+def test_an_offered_name_means_one_agent(duels: Contest) -> None:
+    _, team = duels.team()
+    one, two, three = (duels.agent(team) for _ in range(3))
+    for agent, name, slug in ((one, "Snake", "snake"), (two, "snake", "snake-2")):
+        change = "update agents set name = %s, slug = %s where id = %s"
+        duels.conn.execute(change, (name, slug, agent))
+    known = agent_names.select_names(
+        duels.conn, "where a.id = any (%s) order by a.id", ([one, two, three],)
+    )
+    offered = agent_names.offer_names(duels.conn, known)
+    chosen = [agent_names.choose_agent(known, each.text, "agent", "") for each in offered]
+    assert chosen == [one, two, three]
+    team_name = known[0].team_name
+    assert (offered[0].text, offered[0].label) == (one, f"{team_name} / Snake")
+    assert offered[2].text == f"{team_name}/{known[2].slug}"
 
 
 def test_entries_are_refused_with_a_reason(duels: Contest) -> None:
