@@ -28,6 +28,17 @@ from tests.lent_databases import Lender
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
+FOLDERS_IN_ORDER = (
+    "tests/integration/sandbox/",
+    "tests/web/",
+    "tests/acceptance/",
+    "tests/chaos/",
+    "tests/integration/",
+    "tests/integration/ladder/",
+)
+"""Long groups of tests begin early and short ones end the run, so that both processes end together.
+The first folder lasts until no interface changes any more.
+"""
 # Until pytest has found the tests: searching for garbage took a quarter of it.
 gc.disable()
 # A loaded machine answers late; httpx would give up after 5 s. Without a context of its own, each
@@ -80,8 +91,24 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the tests first that change network interfaces: a browser then stops what it loads."""
-    items.sort(key=lambda item: item.get_closest_marker("network_interfaces") is None)
+    """Sort the tests by ``FOLDERS_IN_ORDER``, after those that change network interfaces.
+
+    While interfaces change, a browser stops what it loads.
+    """
+    items.sort(
+        key=lambda item: (
+            item.get_closest_marker("network_interfaces") is None,
+            folder_order(item.nodeid),
+        )
+    )
+
+
+def folder_order(nodeid: str) -> int:
+    """Returns when the tests of a folder begin; other folders come last."""
+    folders = [folder for folder in FOLDERS_IN_ORDER if nodeid.startswith(folder)]
+    if not folders:
+        return len(FOLDERS_IN_ORDER)
+    return FOLDERS_IN_ORDER.index(max(folders, key=len))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
