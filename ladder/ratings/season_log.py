@@ -100,7 +100,8 @@ class SeasonLog:
                 self._disqualified.add(EntryId(entry_id))
             else:
                 self._disqualified.discard(EntryId(entry_id))
-        if self._numbers and any(no is None or no <= self.log_no for *_, no in acts):
+        has_read = self.log_no > 0 or bool(self._numbers)  # numbers only: a reading failed
+        if has_read and any(no is None or no <= self.log_no for *_, no in acts):
             self.log_no = 0
             self.reset_count += 1
             self._reset_games()

@@ -55,11 +55,11 @@ class SeasonCache:
     def read_entries(self, conn: db.Connection, season_id: SeasonId) -> None:
         """Reads the entries that changed since the reading before.
 
-        An error forgets the season, because a change may be read and not yet known.
+        If they cannot be applied, forgets the season: no later reading would return them again.
         """
         seen = self._season(season_id)
+        changes = seen.entries.read(conn)
         try:
-            changes = seen.entries.read(conn)
             seen.known.change_entries(changes.changed, changes.left)
             seen.known.set_numbers(changes.renumbered, changes.numbers)
         except BaseException:

@@ -85,6 +85,20 @@ def test_the_fit_ignores_a_disqualified_entry(contest: Contest) -> None:
         assert without[two] == pytest.approx(straight[one], abs=1e-6)
 
 
+def test_a_log_without_a_game_of_anybody_is_read_again_after_a_reinstatement(
+    contest: Contest, four: list[EntryId]
+) -> None:
+    play(contest, four, games=1)
+    for entry in four:
+        out(contest, entry)
+    log = SeasonLog(contest.season.id)
+    log.read(contest.conn, seasons.get_season(contest.conn, contest.season.id).accepted_no)
+    assert not log.numbers
+    back(contest, four[0])
+    log.read(contest.conn, seasons.get_season(contest.conn, contest.season.id).accepted_no)
+    assert list(log.numbers) == four[:1]
+
+
 def test_a_disqualification_spares_an_equal_bundle_of_another_team(
     contest: Contest,
 ) -> None:
