@@ -10,7 +10,6 @@ from psycopg.rows import class_row
 from ladder import ids
 from ladder.database.db import Connection
 from ladder.entries import agent_names, agents
-from ladder.entries.agent_names import AgentName
 from ladder.entries.records import Agent
 from ladder.errors import Invalid, NotFound
 from ladder.ids import SeasonId
@@ -47,21 +46,16 @@ def find_season_agent(
     """
     if ids.is_id(text, "age"):
         return find_visible_agent(conn, viewer, text, field)
-    known = list_season_agents(conn, viewer, season_id)
-    missing = "write the name of an agent that plays in this season"
-    chosen = agent_names.choose_agent(known, text, field, missing)
-    return agents.get_agent(conn, chosen)
-
-
-def list_season_agents(conn: Connection, viewer: Viewer, season_id: SeasonId) -> list[AgentName]:
-    """The visible agents that play in the season, oldest first."""
     seen, values = visibility.visible_agents(viewer)
-    return agent_names.select_names(
+    known = agent_names.select_names(
         conn,
         "where exists (select 1 from entries n where n.agent_id = a.id and n.season_id = %s"  # noqa: S608
         f" and n.state = 'active') and {seen} order by a.id",
         (season_id, *values),
     )
+    missing = "write the name of an agent that plays in this season"
+    chosen = agent_names.choose_agent(known, text, field, missing)
+    return agents.get_agent(conn, chosen)
 
 
 def find_namesakes(conn: Connection, viewer: Viewer, text: str) -> list[Agent]:
