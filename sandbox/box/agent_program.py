@@ -9,6 +9,7 @@ bounded.
 from __future__ import annotations
 
 import atexit
+import codecs
 import os
 import select
 import signal
@@ -56,6 +57,7 @@ class AgentProgram:
         """Start the program. Raises ContractBroken if it does not start."""
         self._name = manifest.program
         self._heard = bytearray()
+        self._has_written = False
         self._unasked_bytes = 0
         self._status: int | None = None
         trouble, told = os.pipe2(os.O_CLOEXEC)
@@ -184,6 +186,9 @@ class AgentProgram:
             return
         if not said:
             raise self.gone_error("closed its standard output")
+        if not self._has_written:  # some runtimes begin their output with a byte order mark
+            self._has_written = True
+            said = said.removeprefix(codecs.BOM_UTF8)
         self._heard += said
         if len(self._heard) > MOST_HEARD_BYTES:
             raise ContractBroken(

@@ -267,6 +267,23 @@ def test_unasked_output_of_a_riddles_bot_is_dropped(bench: Bench) -> None:
     assert played.seats[0].reward == STEPS
 
 
+@pytest.mark.parametrize("marked_line", [1, 2], ids=["before the question", "in the answer"])
+def test_a_byte_order_mark_at_the_start_of_the_output_loses_no_move(
+    bench: Bench, marked_line: int
+) -> None:
+    source = (
+        READS + "asked = 0\nfor number, line in enumerate(sys.stdin, 1):\n"
+        f"    if number == {marked_line}: os.write(1, b'\\xef\\xbb\\xbf')\n"
+        "    if 'action' in line: says('kill 1,0')\n"
+        "    if 'move\"' in line: says(asked)\n"
+        "    asked += 'move\"' in line\n"
+    )
+    played = _play(bench, Cells(Verdict.INVALID), [_bot(bench.folder, RIDDLES, source)])
+    _all_right(played, [0])
+    played = _play(bench, Counting(), [_bot(bench.folder, SPEAKS, source)])
+    _all_right(played, [0])
+
+
 @pytest.mark.same_in_every_launcher
 def test_a_wrong_contract_error_names_the_right_contracts(bench: Bench) -> None:
     bundles = [_agent(bench.folder, name) for name in ("riddles", "simple_server")]
