@@ -2,8 +2,9 @@
 
 The playing process holds a lock on ``<run_dir>/leases/<match>.<attempt>``. The kernel drops the
 lock when the process dies, so a locked file means a running match. One thread renews all leases
-of the directory in one call; a lock decides which worker runs it. Leases without renewal expire;
-then ``ladder.matches.lease.reap_lapsed_leases`` queues their matches again.
+of the directory in one call; a lock decides which worker runs it. The file's time of change is that
+of the last renewal. Leases without renewal expire; then ``ladder.matches.lease.reap_lapsed_leases``
+queues their matches again.
 """
 
 from __future__ import annotations
@@ -38,8 +39,11 @@ class HeldLease:
 
 
 @contextlib.contextmanager
-def hold_lease(run_dir: Path, lease: HeldLease) -> Iterator[None]:
-    """Lets the thread renew the lease inside this block, at most until the process ends."""
+def hold_lease(run_dir: Path, lease: HeldLease) -> Iterator[Callable[[], float]]:
+    """Lets the thread renew the lease inside this block, at most until the process ends.
+
+    Yields a function that returns the seconds since the claim or the last renewal.
+    """
     folder = run_dir / "leases"
     folder.mkdir(parents=True, exist_ok=True)
     name = f"{lease.match_id}.{lease.attempt}"
@@ -51,7 +55,7 @@ def hold_lease(run_dir: Path, lease: HeldLease) -> Iterator[None]:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         os.write(descriptor, f"{lease.lease_seconds} {os.getpid()} {lease.worker}".encode())
         early.rename(path)
-        yield
+        yield lambda: time.time() - os.fstat(descriptor).st_mtime
     finally:
         for leftover in (early, path):
             leftover.unlink(missing_ok=True)
@@ -131,11 +135,11 @@ class LeaseRenewal(threading.Thread):
         pace = min((lease.lease_seconds / 3 for lease in leases), default=0.0)
         if not leases or time.monotonic() - self._renewed_at < min(pace, LONGEST_PAUSE_SECONDS):
             return
-        still = set(self._renew(leases))
+        # A missing one may just have ended. Its player notices if it was lost.
+        for match_id, attempt in self._renew(leases):
+            with contextlib.suppress(FileNotFoundError):
+                os.utime(self._run_dir / "leases" / f"{match_id}.{attempt}")
         self._renewed_at = time.monotonic()
-        for lost in leases:
-            if (lost.match_id, lost.attempt) not in still:
-                log_event("lease_lost", level="warning", match=lost.match_id, attempt=lost.attempt)
 
     def _send_heartbeat_when_due(self) -> None:
         if time.monotonic() - self._greeted_at >= LONGEST_PAUSE_SECONDS:

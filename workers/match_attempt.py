@@ -134,7 +134,7 @@ def _play_claimed(worker_context: WorkerContext, order: MatchOrder) -> str:
             order.lease_seconds,
             worker=worker_context.worker,
         ),
-    ):
+    ) as unrenewed_seconds:
         try:
             outcome = _play_attempt(worker_context, order)
         except SeatsAway as away:
@@ -147,6 +147,12 @@ def _play_claimed(worker_context: WorkerContext, order: MatchOrder) -> str:
             outcome = _fail_attempt(worker_context, order, "game", error)
         except Exception as error:
             outcome = _fail_attempt(worker_context, order, "worker", error)
+        seconds = unrenewed_seconds()
+    # The site may also have ended the match, for example a cancelled scrim.
+    if outcome == FinishResult.LATE and seconds > order.lease_seconds:
+        log_event(
+            "lease_lost", level="warning", attempt=order.attempt, unrenewed_seconds=round(seconds)
+        )
     log_event(
         "match",
         attempt=order.attempt,

@@ -64,3 +64,32 @@ def test_one_thread_renews_all_leases_of_a_host(
         before = len(calls)
         wait_until(lambda: len(calls) > before, "the other thread takes over")
         second.stop()
+
+
+def test_a_lease_that_ended_before_its_renewal_is_not_logged_as_lost(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    calls: list[list[HeldLease]] = []
+
+    def renew(leases: list[HeldLease]) -> list[tuple[MatchId, int]]:
+        calls.append(leases)
+        return []  # the match was finished a moment ago
+
+    renewal = LeaseRenewal(tmp_path, renew, lambda: None)
+    with hold_lease(tmp_path, HeldLease(MatchId("mat_a"), 1, 0.3)):
+        renewal.start()
+        wait_until(lambda: len(calls) > 1, "the lease is renewed")
+        renewal.stop()
+    assert "lease_lost" not in capsys.readouterr().err
+
+
+def test_a_renewal_restarts_the_time_of_the_lease(tmp_path: Path) -> None:
+    renewed = LeaseRenewal(
+        tmp_path, lambda leases: [(lease.match_id, lease.attempt) for lease in leases], lambda: None
+    )
+    with hold_lease(tmp_path, HeldLease(MatchId("mat_a"), 1, 0.3)) as unrenewed_seconds:
+        os.utime(tmp_path / "leases" / "mat_a.1", (1, 1))
+        assert unrenewed_seconds() > 1000
+        renewed.start()
+        wait_until(lambda: unrenewed_seconds() < 1000, "the lease is renewed")
+        renewed.stop()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import re
 import tarfile
 import threading
@@ -24,8 +25,9 @@ from games.live_frames import LiveFrames
 from ladder.database.blobs import Blobs
 from ladder.entries import daily_uploads, entries
 from ladder.entries.records import EntryState
+from ladder.enums import VoidCause
 from ladder.ids import MatchId
-from ladder.matches import history, live_stream, workers
+from ladder.matches import history, lease, live_stream, matches, workers
 from ladder.scrims import forks
 from ladder.scrims.forks import Draws, ForkPoint
 from sandbox.match import loans
@@ -282,6 +284,36 @@ def test_a_match_is_queued_again_after_its_node_dies(
     match = history.get_match(contest.conn, match_id)
     assert (match.state, match.attempt) == ("queued", 1)
     assert entries.get_entry(contest.conn, entry_id).state is EntryState.PENDING
+
+
+@pytest.mark.parametrize("ends", ["lapsed", "cancelled"])
+def test_only_a_lease_that_lapsed_is_logged_as_lost(
+    node: RealNode,
+    contest: Contest,
+    blobs: Blobs,
+    worker_database_url: str,
+    tmp_path: Path,
+    ends: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    workers.register_worker(contest.conn, hello("w1", profiles=("python",)))
+    _, match_id = enter(contest, blobs, SLOW)
+    worker_context = station_at(node.socket, tmp_path, worker_database_url, blobs)
+    outcomes: list[str] = []
+    thread = threading.Thread(
+        target=lambda: outcomes.append(match_attempt.play_match(worker_context, match_id))
+    )
+    thread.start()
+    wait_until(lambda: len(held_leases(tmp_path)) == 1, "the match is played")
+    if ends == "lapsed":  # no thread renews it, as on a machine that was stopped for a minute
+        os.utime(tmp_path / "leases" / f"{match_id}.1", (1, 1))
+        contest.conn.execute("update matches set lease_until = now() where id = %s", (match_id,))
+        assert lease.reap_lapsed_leases(contest.conn).requeued == 1
+    else:
+        matches.void_matches(contest.conn, [match_id], VoidCause.CALLED_OFF, "it was cancelled")
+    thread.join(60)
+    assert outcomes == ["late"]
+    assert ("lease_lost" in capsys.readouterr().err) == (ends == "lapsed")
 
 
 def test_a_missing_bundle_is_a_worker_fault(
