@@ -72,7 +72,7 @@ def queue_place_of(conn: Connection, entry_id: EntryId) -> QueuePlace | None:
 
     The estimate uses the mean duration of the season's last validations, else of all last
     validations. There is none if no validation has ended yet, and once this one or each one that
-    must end before it has taken longer.
+    must end before it has taken longer. A second one need not wait for the end of a slow one.
     """
     row = conn.execute(
         "select (select count(*) from matches q where q.queue = m.queue and q.state = 'queued'"
@@ -126,20 +126,24 @@ def _seconds_until_end(
 ) -> float | None:
     """Seconds until a waiting validation should end, with ``ahead`` others before it.
 
-    Validations have half of the slots, as while other matches wait. None if nothing known says
-    when one of these slots is free.
+    Validations have half of the slots, as while other matches wait; with two or three slots they
+    have a second one beside a slow validation (`lease_claim`). None if nothing known says when one
+    of these slots is free.
     """
     rows = conn.execute(
-        "select extract(epoch from now() - claimed_at)::float8 from matches"
+        "select extract(epoch from now() - claimed_at)::float8,"
+        " extract(epoch from lease_slow_validation())::float8 from matches"
         " where queue = %s and state = 'running'",
         (queue,),
     ).fetchall()
     running = [float(row[0]) for row in rows]
-    free = max(0, max(1, slots // 2) - len(running))
-    if free and waited > PROMPT_SECONDS:
+    # Seconds until slots are free. Nobody knows when a validation ends that took longer than usual.
+    free_in = [-waited] * max(0, max(1, slots // 2) - len(running))
+    if len(rows) == 1 and slots in (2, 3):
+        free_in.append(max(-waited, rows[0][1] - running[0]))
+    if free_in and min(free_in) < -PROMPT_SECONDS:
         return None  # other matches hold the slots
-    # Moments when slots are free. Nobody knows when a validation ends that took longer than usual.
-    free_at = [0.0] * free + [usual - ran for ran in running if ran < usual]
+    free_at = [max(0.0, left) for left in free_in] + [usual - ran for ran in running if ran < usual]
     if not free_at:
         return None
     heapq.heapify(free_at)

@@ -244,6 +244,13 @@ language sql volatile as $$
              where live_until > clock_timestamp() and slots > 0 limit 2 * p_slots) as live))
 $$;
 
+-- Internal. After this time a running validation match does not keep a second one waiting. Otherwise one
+-- slow upload on two or three slots would delay all others.
+create or replace function lease_slow_validation() returns interval
+language sql immutable as $$
+    select interval '30 seconds'
+$$;
+
 -- Internal. Whether a worker may take this waiting match instead of another one: it can play the match,
 -- its machine may play it, and the match does not refuse it.
 create or replace function lease_may_take(w workers, m matches, p_now timestamptz) returns boolean
@@ -262,8 +269,9 @@ $$;
 -- Three rules choose another match than that of the message, whose message is due again at once:
 --
 -- - A waiting validation match with a lower turn is claimed instead of a validation match.
--- - Validation matches play in at most half of the slots, but at least one. Above that, a worker takes
---   another match of its queues. If none waits, it takes the validation match.
+-- - Validation matches play in at most half of the slots, but at least one. If this one has run for 30
+--   seconds, a second one may play too. Above that, a worker takes another match of its queues. If none
+--   waits, it takes the validation match.
 -- - A waiting match that goes first is claimed instead of another one, while at most half of the slots,
 --   but at least one, play such matches or validation matches. Validation matches do not wait for it.
 --
@@ -276,6 +284,7 @@ declare
     v_other matches;
     v_fits boolean;
     v_slots bigint;
+    v_newest timestamptz;
     v_queue text;
     w workers;
     v_now timestamptz;
@@ -328,9 +337,10 @@ begin
         end if;
     end if;
     if m.kind = 'validation' then
-        select 1 + count(*) into v_slots from matches
+        select 1 + count(*), max(claimed_at) into v_slots, v_newest from matches
          where goes_first and state = 'running' and kind = 'validation';
-        if not lease_within_half(v_slots) then
+        if not (lease_within_half(v_slots)
+                or v_slots = 2 and v_newest <= v_now - lease_slow_validation()) then
             foreach v_queue in array w.queues loop
                 continue when v_queue = 'validate';
                 -- Nothing waits for a lock here, so the order of locks does not matter.
@@ -1047,6 +1057,7 @@ revoke execute on function
     lease_fits(workers, matches),
     lease_wake(text, integer, double precision),
     lease_within_half(bigint),
+    lease_slow_validation(),
     lease_may_take(workers, matches, timestamptz),
     lease_claim(text, text),
     lease_claim_next(text, text),

@@ -132,6 +132,20 @@ def test_validations_take_half_of_the_slots_while_other_matches_wait(contest: Co
     assert contest.claim(other).match_id == other
 
 
+def test_a_second_validation_does_not_wait_for_the_end_of_a_slow_one(contest: Contest) -> None:
+    entries = [contest.active() for _ in range(4)]
+    slow, other, third = (validation(contest) for _ in range(3))
+    queued = [contest.rated(*entries) for _ in range(2)]
+    contest.claim(slow)
+    contest.conn.execute(
+        "update matches set claimed_at = now() - interval '31 s' where id = %s", (slow,)
+    )
+    assert contest.claim(other).match_id == other
+    assert contest.claim(third).match_id == queued[0]  # neither half nor a second one
+    contest.finish(other, 1, [1, 1, 1, 1])
+    assert contest.claim(third).match_id == third
+
+
 def test_a_validation_with_a_lower_turn_is_claimed_before_that_of_the_message(
     contest: Contest,
 ) -> None:

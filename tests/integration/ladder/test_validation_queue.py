@@ -67,13 +67,35 @@ def test_a_validation_that_takes_longer_than_usual_has_no_estimate(contest: Cont
 
 def test_the_wait_is_the_sum_of_what_comes_before(contest: Contest) -> None:
     _validated_in(contest, 1000)
-    first, second, third = (contest.pending() for _ in range(3))
-    contest.claim(contest.validation(first))
-    _began_before(contest, contest.validation(first), 300)
-    assert _eta_seconds(contest, second) == pytest.approx(1700, abs=50)
-    assert _eta_seconds(contest, third) == pytest.approx(2700, abs=50)
-    _began_before(contest, contest.validation(first), 1100)  # longer than usual
-    assert _eta_seconds(contest, second) is None
+    entries = [contest.pending() for _ in range(4)]
+    for entry in entries[:2]:
+        contest.claim(contest.validation(entry))
+        _began_before(contest, contest.validation(entry), 300)
+    workers.register_worker(contest.conn, hello("w1", slots=4))
+    assert _eta_seconds(contest, entries[2]) == pytest.approx(1700, abs=50)
+    assert _eta_seconds(contest, entries[3]) == pytest.approx(1700, abs=50)
+    _began_before(contest, contest.validation(entries[0]), 1100)  # longer than usual
+    assert _eta_seconds(contest, entries[3]) == pytest.approx(2700, abs=50)
+    _began_before(contest, contest.validation(entries[1]), 1100)
+    assert _eta_seconds(contest, entries[2]) is None
+
+
+@pytest.mark.parametrize(("slots", "begins"), [(1, None), (2, 20.0), (3, 20.0)])
+def test_the_estimate_knows_that_a_second_validation_passes_a_slow_one(
+    contest: Contest, slots: int, begins: float | None
+) -> None:
+    _validated_in(contest, 5)
+    slow, second, third = (contest.pending() for _ in range(3))
+    contest.claim(contest.validation(slow))
+    workers.register_worker(contest.conn, hello("w1", slots=slots))
+    _began_before(contest, contest.validation(slow), 10)
+    estimates = [_eta_seconds(contest, entry) for entry in (second, third)]
+    if begins is None:
+        assert estimates == [None, None]
+    else:
+        assert estimates == pytest.approx([begins + 5, begins + 10], abs=3)
+    _began_before(contest, contest.validation(slow), 600)
+    assert _eta_seconds(contest, second) == (None if begins is None else pytest.approx(5, abs=3))
 
 
 def test_waiting_validation_without_running_ones_has_no_estimate(
