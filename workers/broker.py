@@ -65,7 +65,6 @@ def _tls(redis_url: str) -> dict[str, object] | None:
 def make_celery_app(redis_url: str) -> Celery:
     """The Celery application for this Redis. Its tasks are in ``workers.tasks``."""
     app = Celery("peck", set_as_current=True)
-    is_machine = machine_login(redis_url) is not None
     app.conf.update(
         broker_url=broker_url(redis_url),
         broker_use_ssl=_tls(redis_url),
@@ -89,6 +88,7 @@ def make_celery_app(redis_url: str) -> Celery:
         broker_connection_retry=True,
         broker_connection_retry_on_startup=True,
         broker_connection_max_retries=None,
+        broker_channel_error_retry=True,  # a Redis that refuses commands must not end a worker
         broker_connection_timeout=5,
         broker_transport_options={
             "socket_timeout": 5,
@@ -101,11 +101,9 @@ def make_celery_app(redis_url: str) -> Celery:
             "interval_start": 0,
             "interval_step": 0,
             "interval_max": 0,
-            taken_messages.OPTION: is_machine,
         },
+        task_queues=taken_messages.undeclared_queues(QUEUES),
     )
-    if is_machine:
-        app.conf.task_queues = taken_messages.undeclared_queues(QUEUES)
     return app
 
 

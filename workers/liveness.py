@@ -134,9 +134,12 @@ def monitor_stalls(
     """Starts a ``StallMonitor`` when the worker is ready, and stops it when the worker stops: then
     other workers answer messages that still wait."""
     client = Redis.from_url(redis_url, socket_timeout=2.0, socket_connect_timeout=2.0)
-    monitor = StallMonitor(
-        waiting=lambda: sum(int(client.llen(queue)) for queue in queues), busy=busy, slots=slots
-    )
+
+    def waiting() -> int:
+        client.ping()  # raises if a full disk makes Redis refuse to give messages away
+        return sum(int(client.llen(queue)) for queue in queues)
+
+    monitor = StallMonitor(waiting, busy, slots)
 
     def start(**_: Any) -> None:
         monitor.start()

@@ -14,7 +14,8 @@ import secrets
 import socket
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from games import external
 from ladder.database import db
@@ -29,6 +30,7 @@ from workers.broker import QUEUES, app, machine_login
 from workers.lease_renewal import HeldLease, LeaseRenewal
 from workers.liveness import monitor_stalls, playing_children
 from workers.site_blobs import open_match_blobs
+from workers.standby import MatchQuestions, Standby, redis_reason
 from workers.worker_announcement import WorkerAnnouncement
 
 DRAW_NICENESS = 10
@@ -37,7 +39,7 @@ FAR_KEPT_SECONDS = 30.0
 """How long a machine that joined keeps an unused connection to Postgres, with FAR_SLOTS at most. A
 new one takes six ways there and back."""
 FAR_SLOTS = 32
-"""With two connections more for the worker itself, fewer than a machine may open."""
+"""With three connections more for the worker itself, fewer than a machine may open."""
 CHILD_MESSAGES = 500
 """Messages that a child of the pool answers before a new child replaces it."""
 RATER_MESSAGES = 50_000
@@ -66,6 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         with db.connect(settings.worker_database_url) as conn:
             queues = [*(workers.own_queues(conn) or queues)]
     renewal = None
+    ask: Callable[[], object]
     if queues in (["rate"], ["draw"]):
         tasks.database_url = _require_setting(settings.database_url, "PECK_DATABASE_URL")
         if queues == ["draw"]:
@@ -73,11 +76,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
             _require_setting(settings.blobs_url, "PECK_BLOBS_URL")
         if settings.blobs_url:  # without it a rater checks no results of machines
             tasks.blobs = open_blobs(settings.blobs_url)
+        task = tasks.rate_seasons if queues == ["rate"] else tasks.draw_pictures
+        ask = partial(task, "no message")
     else:
         renewal = prepare_worker(settings, queues, options.slots, is_machine=is_machine)
+        assert tasks.worker_context is not None
+        ask = MatchQuestions(tasks.worker_context, options.slots).ask
+    redis_url = _require_setting(settings.redis_url, "PECK_REDIS_URL")
+    standby = Standby(redis_reason(redis_url, is_machine=is_machine), ask)
+    standby.start()
+    if renewal is not None:
         renewal.start()
     monitor_stalls(
-        _require_setting(settings.redis_url, "PECK_REDIS_URL"),
+        redis_url,
         queues,
         lambda: playing_children(settings.run_dir, os.getpid()),
         options.slots,
@@ -97,6 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             ]
         )
     finally:
+        standby.stop()
         if renewal is not None:
             renewal.stop()
 

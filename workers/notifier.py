@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
+import time
 import warnings
 
 from ladder.database import db
@@ -19,6 +21,7 @@ from workers import notice_tasks
 from workers.broker import app
 from workers.liveness import monitor_stalls
 from workers.notice_tasks import NotifierContext
+from workers.standby import ASK_SECONDS, ask_while_needed, redis_reason
 
 QUEUE = "notices"
 
@@ -39,6 +42,15 @@ def main() -> None:
     with db.pool(url, settings.notice_slots) as pool:
         base_url = settings.base_url.rstrip("/")
         notice_tasks.context = NotifierContext(pool, rules, base_url, mail_server)
+        threading.Thread(
+            target=ask_while_needed,
+            args=(
+                pause,
+                redis_reason(redis_url),
+                lambda: notice_tasks.send_due_notices("no message"),
+            ),
+            daemon=True,
+        ).start()
         monitor_stalls(redis_url, [QUEUE], notice_tasks.running_tasks, settings.notice_slots)
         app.worker_main(
             [
@@ -49,6 +61,12 @@ def main() -> None:
                 *("--hostname", f"{QUEUE}-{os.getpid()}@%h"),
             ]
         )
+
+
+def pause() -> bool:
+    """Waits before the next question to Postgres."""
+    time.sleep(ASK_SECONDS)
+    return True
 
 
 def _require_setting(value: str, name: str) -> str:

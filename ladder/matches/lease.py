@@ -73,6 +73,15 @@ def claim_next_match(conn: Connection, finished: MatchId, worker: str) -> MatchO
     return _match_order(row[0])
 
 
+def waiting_matches(conn: Connection, worker: str, most: int) -> list[MatchId]:
+    """Matches that this worker could claim now, taken in turn from each of its queues.
+
+    A worker asks while Redis brings no messages. Another worker may claim them first.
+    """
+    rows = conn.execute("select * from lease_waiting(%s, %s)", (worker, most))
+    return [MatchId(row[0]) for row in rows]
+
+
 def _match_order(order: dict[str, Any] | None) -> MatchOrder | None:
     if order is None:
         return None

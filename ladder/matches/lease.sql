@@ -7,6 +7,7 @@
 --   scheduler  lease_wake      picks queued matches; the scheduler sends a wake-up message for each
 --   worker     lease_claim     takes the match: queued -> running, attempt + 1
 --   worker     lease_claim_next   takes another match after one that it finished
+--   worker     lease_waiting   asks for matches to claim while Redis brings no messages
 --   worker     lease_renew     every few seconds: moves lease_until
 --   worker     lease_finish    writes the result: running -> finished
 --   worker     lease_fail      no result, a fault of ours: running -> queued or void
@@ -427,6 +428,28 @@ begin
        and lease_may_take(w, o, v_now)
      order by o.turn, o.id limit 1 for update skip locked;
     return case when found then lease_claim(v_next, p_worker) end;
+end $$;
+
+-- Matches that this worker could claim now: the first of each of its queues, then the second, and so
+-- on. A worker asks while Redis brings no messages. A machine that is not trusted has one queue for all.
+create or replace function lease_waiting(p_worker text, p_most integer) returns setof text
+language plpgsql security definer set search_path = public, pg_temp as $$
+declare
+    w workers;
+    v_now timestamptz := clock_timestamp();
+begin
+    perform lease_check_worker(p_worker);
+    select * into w from workers where id = p_worker;
+    return query
+    select o.id
+      from unnest(case when 'open' = any (w.queues) then '{play.cpu,play.gpu,scrim}'
+                       else w.queues end) as q(name)
+     cross join lateral (
+           select m.id, row_number() over (order by m.turn, m.id) as place from matches m
+            where m.queue = q.name and m.state = 'queued' and m.deadline_at > v_now
+              and lease_may_take(w, m, v_now)
+            order by m.turn, m.id limit p_most) as o
+     order by o.place, q.name limit p_most;
 end $$;
 
 -- -------------------------------------------------------------------------------------------------
@@ -1061,6 +1084,7 @@ revoke execute on function
     lease_may_take(workers, matches, timestamptz),
     lease_claim(text, text),
     lease_claim_next(text, text),
+    lease_waiting(text, integer),
     lease_renew(text[], integer[]),
     lease_finish(text, integer, text, jsonb, jsonb, text, text, text),
     lease_judge(text, integer, text),
@@ -1085,6 +1109,7 @@ grant execute on function
     lease_heartbeat(text),
     lease_claim(text, text),
     lease_claim_next(text, text),
+    lease_waiting(text, integer),
     lease_renew(text[], integer[]),
     lease_finish(text, integer, text, jsonb, jsonb, text, text, text),
     lease_fail(text, integer, text, text, text, text),

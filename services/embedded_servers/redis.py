@@ -1,4 +1,4 @@
-"""An embedded Redis server, as a child process. Its data may be lost at any time."""
+"""An embedded Redis server, as a child process. It keeps its data in memory alone."""
 
 from __future__ import annotations
 
@@ -25,36 +25,29 @@ from services.embedded_servers.folders import (
 
 
 def start_redis(state: Path) -> EmbeddedServer:
-    """Starts Redis on ``state``/redis. The server answers when this returns. Its data may be lost
-    at any time."""
+    """Starts an empty Redis on ``state``/redis. The server answers when this returns."""
     uid = service_uid()
     data = private_folder(state / "redis", uid)
     log = state / "log" / "redis.log"
     address = socket_folder(state, "redis", uid) / "redis.sock"
     binary = _redis_binary(state, uid)
     wait_for_previous_server(data / "redis.pid", ("redis-server", "valkey-server"))
-    for last_try in (False, True):
-        child = spawn(
-            "redis",
-            [
-                *(str(binary), "--port", "0", "--unixsocket", str(address)),
-                *("--unixsocketperm", "700", "--pidfile", str(data / "redis.pid")),
-                *("--dir", str(data), "--appendonly", "yes", "--save", ""),
-                *("--daemonize", "no", "--loglevel", "warning"),
-            ],
-            log=log,
-            uid=uid,
-            cwd=data,
-        )
-        if _wait_for_redis(child, address):
-            break
+    child = spawn(
+        "redis",
+        [
+            *(str(binary), "--port", "0", "--unixsocket", str(address)),
+            *("--unixsocketperm", "700", "--pidfile", str(data / "redis.pid"), "--dir", str(data)),
+            # Without files a full disk stops no messages, and a crash damages none.
+            *("--appendonly", "no", "--save", ""),
+            *("--daemonize", "no", "--loglevel", "warning"),
+        ],
+        log=log,
+        uid=uid,
+        cwd=data,
+    )
+    if not _wait_for_redis(child, address):
         child.stop()
-        if last_try:
-            raise EmbeddedError(f"Redis did not start. The end of {log}:\n{log_tail(log)}")
-        # A crash can damage its file. The file holds only wake-up messages, and the scheduler sends
-        # those again.
-        for leftover in data.iterdir():
-            shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
+        raise EmbeddedError(f"Redis did not start. The end of {log}:\n{log_tail(log)}")
     return EmbeddedServer(f"unix://{quote(str(address))}?db=0", child)
 
 

@@ -47,11 +47,13 @@ def make_quick_league(
     owner: UserId,
     league: QuickLeague,
     terms: Mapping[str, Any] | None = None,
+    slug: str = "",
 ) -> LeagueId:
-    """A league of this game with agents of six teams. ``terms`` are more columns of its season."""
+    """A league of this game with agents of six teams. ``terms`` are more columns of its season.
+    Without a slug its name is that of the game."""
     configuration = GAMES[league.game].configure(league.configuration)
     digest = hashlib.sha256(json.dumps(configuration, sort_keys=True).encode()).hexdigest()
-    slug = league.game.replace("_", "-")
+    slug = slug or league.game.replace("_", "-")
     made = leagues.create_league(
         conn,
         slug=slug,
