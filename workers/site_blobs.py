@@ -6,6 +6,7 @@ The site gives a machine the blobs of the matches whose leases it holds, and no 
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
@@ -14,13 +15,15 @@ from typing import Final
 
 import httpx
 
-from ladder.database.blobs import BlobsUnavailable, MatchBlobs, StoredBlob, open_blobs
+from ladder.database.blobs import BlobsFull, BlobsUnavailable, MatchBlobs, StoredBlob, open_blobs
 from ladder.errors import LadderError, NotFound
 from ladder.machines import certificates
 from ladder.machines.addresses import check_web_address
 from ladder.settings import Settings
 
 TIMEOUT: Final = httpx.Timeout(20.0, connect=5.0)
+ROOM_SECONDS: Final = 10.0
+"""How long the site is not asked again whether its store has room."""
 MISSING: Final = 404
 BUSY: Final = 429
 FAILED: Final = 500
@@ -32,6 +35,7 @@ class SiteBlobs:
     def __init__(self, address: str, secret: str, trusted: str = "") -> None:
         """``trusted`` are certificates (PEM) besides the public authorities."""
         self._address, self._secret, self._trusted = address, secret, trusted
+        self._had_room_at = -ROOM_SECONDS
 
     @cached_property
     def _client(self) -> httpx.Client:
@@ -83,6 +87,18 @@ class SiteBlobs:
         except NotFound:
             return False
         return True
+
+    def require_room(self) -> None:
+        """Raises BlobsFull if the site says that its blob store is full, BlobsUnavailable."""
+        if time.monotonic() < self._had_room_at + ROOM_SECONDS:
+            return
+        with _answering():
+            answer = self._client.get(f"{self._address}/health/ready")
+        _check_answer(answer)
+        for fault in answer.json()["faults"]:
+            if fault["part"] == "blobs":
+                raise BlobsFull(f"the site says: {fault['text']}")
+        self._had_room_at = time.monotonic()
 
 
 def open_match_blobs(settings: Settings) -> MatchBlobs:

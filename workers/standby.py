@@ -27,7 +27,7 @@ from workers.match_attempt import WorkerContext
 from workers.redis_clients import why_redis_takes_no_messages
 
 ASK_SECONDS: Final = 3.0
-SOON_SECONDS: Final = 0.25
+SOON_SECONDS: Final = 0.5
 """Pause after a playing process ended, before the next question."""
 SILENT_SECONDS: Final = 5.0
 """A machine that joined asks after so long without a message. Its login of Redis may only read, so

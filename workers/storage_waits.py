@@ -1,7 +1,8 @@
 """Waits while the blob store does not answer, so that an outage costs no match.
 
 A call of a running match is repeated for WAIT_SECONDS; its lease is renewed meanwhile. After an
-outage that lasted longer, this process claims no match until the store answers again.
+outage that lasted longer, this process claims no match until the store answers again. It also
+claims none while the store's disk is full, because it could not keep the result.
 """
 
 from __future__ import annotations
@@ -47,11 +48,15 @@ class StorageWaits:
                 return answer
 
     def answers(self, blobs: MatchBlobs) -> bool:
-        """Whether the store answers. Asks it only if it failed before."""
-        if self._failed:
-            try:
+        """Whether the store answers and has room. Asks for an answer only if it failed before."""
+        try:
+            if self._failed:
                 blobs.exists(NO_BLOB)
-            except BlobsUnavailable:
-                return False
-            self._failed = False
+            blobs.require_room()
+        except BlobsUnavailable as error:
+            if not self._failed:
+                log_event("storage_away", level="warning", error=str(error))
+            self._failed = True
+            return False
+        self._failed = False
         return True

@@ -38,6 +38,11 @@ READ_ADDRESS_SECONDS: Final = 60
 """How long a signed address may be opened."""
 AGAIN_SECONDS: Final = 10
 """When a client may try again after `BlobsUnavailable`."""
+LEAST_FREE_BYTES: Final = 100 * CHUNK_BYTES
+"""Below this free space on its disk the store counts as full: it takes no uploads, and workers
+begin no match. The rest is for the results of running matches."""
+NO_ROOM: Final = ("no space left on device", "disk quota exceeded", "xminiostoragefull")
+"""In errors of a full disk, in lower case."""
 INCOMING: Final = "incoming"
 """Prefix of bytes that have no digest yet."""
 STORED: Final = "sha256"
@@ -57,6 +62,10 @@ class BlobsUnavailable(Exception):
     """The blob store does not answer, or refuses its credentials. Nothing is lost: try again."""
 
 
+class BlobsFull(BlobsUnavailable):
+    """The disk of the blob store is full. Nothing is lost: free space, then try again."""
+
+
 @contextmanager
 def _answering() -> Iterator[None]:
     """Raises BlobsUnavailable for every failure of the store; missing and existing keys pass."""
@@ -66,7 +75,9 @@ def _answering() -> Iterator[None]:
         raise
     except BaseError as error:
         first = str(error).partition("\n")[0]
-        raise BlobsUnavailable(f"the blob store failed: {first[:500]}") from error
+        is_full = any(text in str(error).lower() for text in NO_ROOM)
+        failure = BlobsFull if is_full else BlobsUnavailable
+        raise failure(f"the blob store failed: {first[:500]}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +119,10 @@ class MatchBlobs(Protocol):
 
     def exists(self, digest: str) -> bool:
         """Whether the blob exists."""
+        ...
+
+    def require_room(self) -> None:
+        """Raises BlobsFull if the store's disk is nearly full, as far as this process can know."""
         ...
 
 
@@ -214,6 +229,15 @@ class ObjectStoreBlobs:
         except FileNotFoundError:
             return False
         return True
+
+    def require_room(self) -> None:
+        if self._folder is None:
+            return
+        disk = os.statvfs(self._folder)
+        if disk.f_bavail * disk.f_frsize < LEAST_FREE_BYTES:
+            raise BlobsFull(
+                f"the disk of {self._folder} is full: free at least {size_text(LEAST_FREE_BYTES)}"
+            )
 
     def delete(self, digest: str) -> None:
         with suppress(FileNotFoundError), _answering():

@@ -325,7 +325,8 @@ def _find_cause(
     if running == 0:
         return (
             AlarmCause.ERROR,
-            f"{queued} matches wait and no worker takes them: see the workers' log",
+            f"{queued} matches wait and no worker takes them: is the blob store's disk full? See"
+            " the workers' log",
         )
     return (
         AlarmCause.ERROR,

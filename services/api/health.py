@@ -5,16 +5,29 @@ from __future__ import annotations
 from typing import Literal
 
 from fastapi import APIRouter
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, Field
 
 from services.http.app_state import AppState, Db
 from services.http.lazy_routes import LazyRoute
+from services.server_faults import Part, find_faults
 
 router = APIRouter(tags=["health"], route_class=LazyRoute)
 
 
 class Health(BaseModel):
     status: Literal["ok"] = "ok"
+
+
+class FaultOut(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+
+    part: Part
+    text: str
+
+
+class Readiness(BaseModel):
+    status: Literal["ok", "degraded"]
+    faults: list[FaultOut] = Field(description="What an operator must mend; `degraded` has some.")
 
 
 @router.get("/health/live", summary="Check that the process runs")
@@ -24,8 +37,13 @@ def read_liveness() -> Health:
 
 
 @router.get("/health/ready", summary="Check that the process can serve")
-def read_readiness(conn: Db, app_state: AppState) -> Health:
-    """200 if the database and the blob store answer, else 503."""
+def read_readiness(conn: Db, app_state: AppState) -> Readiness:
+    """200 if the database and the blob store answer, else 503. The status is `degraded` while Redis
+    takes no messages or the blob store is full: the site serves, but an operator must act."""
     conn.execute("select 1")
     app_state.blobs.exists("0" * 64)
-    return Health()
+    faults = find_faults(app_state.settings.redis_url, app_state.blobs)
+    return Readiness(
+        status="degraded" if faults else "ok",
+        faults=[FaultOut.model_validate(fault) for fault in faults],
+    )

@@ -43,7 +43,7 @@ def read_machine_blob(digest: Digest, machine: KnownMachine, app_state: AppState
     "/{digest}",
     status_code=204,
     summary="Store a blob of a match",
-    responses=problem_responses(404, 409, 429),
+    responses=problem_responses(404, 409, 429, 507),
     openapi_extra={"requestBody": {"required": True, "content": BYTES}},
 )
 async def store_machine_blob(request: Request, digest: Digest, machine: KnownMachine) -> Response:

@@ -16,6 +16,7 @@ from prometheus_client import Histogram, Metric, generate_latest
 from prometheus_client.core import GaugeMetricFamily as Gauge
 from prometheus_client.registry import Collector
 
+from ladder.database.blobs import Blobs
 from ladder.database.db import Connection
 from ladder.leagues import records
 from ladder.leagues.records import League, Season
@@ -28,6 +29,7 @@ from services.http.app_state import AppState, Db
 from services.http.auth import Anyone
 from services.http.lazy_routes import LazyRoute
 from services.http.metrics import SEASON
+from services.server_faults import Part, find_faults
 
 router = APIRouter(tags=["health"], route_class=LazyRoute)
 
@@ -42,6 +44,7 @@ def read_metrics(conn: Db, who: Anyone, app_state: AppState) -> MetricsResponse:
     shown = visible_playing_seasons(conn, who)
     app_state.measures.observe_new_matches(conn, shown)
     families = [*queue_metrics(conn), *worker_metrics(conn), *season_metrics(conn, shown)]
+    families.append(fault_metric(app_state.settings.redis_url, app_state.blobs))
     labels = {(league.slug, str(season.number)) for season, league in shown}
     families += [
         series_of_seasons(each, labels)
@@ -95,6 +98,18 @@ def worker_metrics(conn: Connection) -> Iterable[Metric]:
         serving.add_metric((queue,), len(able))
         slots.add_metric((queue,), sum(worker.slots for worker in able))
     return serving, slots
+
+
+def fault_metric(redis_url: str, blobs: Blobs) -> Metric:
+    failing = Gauge(
+        "peck_server_fault",
+        "1 while this server has a fault that an operator must mend.",
+        labels=("part",),
+    )
+    parts = {fault.part for fault in find_faults(redis_url, blobs)}
+    for part in Part:
+        failing.add_metric((part.value,), float(part in parts))
+    return failing
 
 
 def season_metrics(conn: Connection, shown: list[tuple[Season, League]]) -> Iterable[Metric]:

@@ -94,6 +94,7 @@ async def plan_upload(
     transaction of its own, so that a slow upload holds no connection."""
 
     def look() -> UploadPlan:
+        app_state_of(request).blobs.require_room()
         with transaction(app_state_of(request)) as conn:
             who = check_scopes(viewer_of_request(request, conn, credentials), scopes.scopes)
             found = permissions.own_agent(conn, who, agent)
@@ -118,7 +119,7 @@ PlannedUpload = Annotated[UploadPlan, Security(plan_upload, scopes=["agents:writ
     response_model=UploadOut,
     responses={
         200: {"model": UploadOut, "description": "The same bytes were uploaded before"},
-        **problem_responses(403, 404, 409, 429),
+        **problem_responses(403, 404, 409, 429, 507),
     },
     openapi_extra={
         "requestBody": {

@@ -6,6 +6,7 @@ handlers of this module answer every error inside a request.
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 from collections.abc import Mapping
@@ -22,7 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
 from ladder.database import db
-from ladder.database.blobs import AGAIN_SECONDS, BlobsUnavailable, BlobTooLarge
+from ladder.database.blobs import AGAIN_SECONDS, BlobsFull, BlobsUnavailable, BlobTooLarge
 from ladder.errors import Conflict, Forbidden, Invalid, LadderError, LimitReached, NotFound
 from services.http.field_messages import field_message
 
@@ -136,6 +137,13 @@ PROBLEM_KINDS: Final = {
             503,
             "Try again shortly",
             "Nothing was changed. The database or the blob store does not answer now.",
+        ),
+        ProblemKind(
+            "storage-full",
+            507,
+            "The disk is full",
+            "Nothing was changed. The operator of this site must free space on its disk; then "
+            "send it again.",
         ),
     )
 }
@@ -330,7 +338,18 @@ async def on_database_away(request: Request, error: Exception) -> Response:
 
 async def on_storage_away(request: Request, error: Exception) -> Response:
     log.warning("%s", error)
+    if isinstance(error, BlobsFull):
+        return problem_response("storage-full")
     return problem_response("unavailable", headers={"Retry-After": str(AGAIN_SECONDS)})
+
+
+async def on_system_error(request: Request, error: Exception) -> Response:
+    """Answers if a large body does not fit into the folder for temporary files."""
+    assert isinstance(error, OSError)
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        log.warning("no room for temporary files: %s", error)
+        return problem_response("storage-full")
+    raise error
 
 
 async def on_database_error(request: Request, error: Exception) -> Response:
@@ -355,4 +374,5 @@ def install_handlers(app: FastAPI) -> None:
     app.add_exception_handler(psycopg.OperationalError, on_database_away)
     app.add_exception_handler(psycopg_pool.PoolTimeout, on_database_away)
     app.add_exception_handler(BlobsUnavailable, on_storage_away)
+    app.add_exception_handler(OSError, on_system_error)
     app.add_exception_handler(Exception, on_crash)

@@ -31,6 +31,7 @@ from services.scheduler.alarm_log import AlarmLog
 from services.scheduler.leader import Job
 from services.scheduler.redis_users import RedisUsers
 from services.scheduler.wake_messages import Wake, WakeMessages
+from services.server_faults import FaultLog
 
 MONTHS_AHEAD = 2
 """For how many months after the current one the partitions exist."""
@@ -63,6 +64,7 @@ def all_jobs(wake: Wake, blobs: Blobs, redis_url: str = "") -> list[Job]:
         Job("forget", 3600.0, delete_old_rows),
         Job("unfinished", 3600.0, lambda conn: delete_unfinished_uploads(blobs)),
         Job("machine sessions", 5.0, end_machine_sessions),
+        Job("servers", 5.0, FaultLog(redis_url, blobs).log_changes),
         *([Job("machines", 5.0, RedisUsers(redis_url).renew)] if redis_url else []),
     ]
 

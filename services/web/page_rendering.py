@@ -21,7 +21,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
 from ladder.database import db
-from ladder.database.blobs import BlobsUnavailable
+from ladder.database.blobs import BlobsFull, BlobsUnavailable
 from ladder.entries.request_models import MOST_NOTE_CHARACTERS
 from ladder.errors import ConfirmationNeeded, Forbidden, LadderError, NotFound
 from ladder.people.records import STRANGER
@@ -176,6 +176,8 @@ def describe_error(error: Exception) -> tuple[int, str, str]:
         return error.status_code, kind.title, text
     if isinstance(error, psycopg.Error) and error.sqlstate == db.ERASED:
         return 401, PROBLEM_KINDS["unauthorized"].title, ACCOUNT_DELETED
+    if isinstance(error, BlobsFull):
+        return 507, PROBLEM_KINDS["storage-full"].title, PROBLEM_KINDS["storage-full"].text
     if isinstance(error, psycopg.OperationalError | psycopg_pool.PoolTimeout | BlobsUnavailable):
         return 503, PROBLEM_KINDS["unavailable"].title, PROBLEM_KINDS["unavailable"].text
     return 500, PROBLEM_KINDS["internal"].title, PROBLEM_KINDS["internal"].text

@@ -152,6 +152,7 @@ def sender_of(request: Request, app_state: State) -> tuple[Viewer, int]:
         who = session.visitor_of_request(request, conn)
         if who.user_id is None:
             return who, 0
+        app_state.blobs.require_room()
         choices = upload_choices(conn, who)
     allowed = (season.max_bundle_bytes for season, _ in choices.seasons)
     return who, max(records.USUAL_BUNDLE_BYTES, *allowed, 0)

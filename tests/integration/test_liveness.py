@@ -39,7 +39,7 @@ def test_a_worker_with_a_stalled_pool_exits(database_url: str, redis_url: str) -
     command = [sys.executable, "-P", "-c", IMPATIENT, "--queues", "rate", "--slots", "1"]
     worker, pool = subprocess.Popen(command, env=environment, cwd=CHECKOUT), list[int]()
     try:
-        wait_until(lambda: bool(children(worker.pid)), "the worker has a pool")
+        wait_until(lambda: len(children(worker.pid)) > 1, "the worker has a pool and a standby")
         pool = children(worker.pid)
         for child in pool:
             os.kill(child, signal.SIGSTOP)
