@@ -196,11 +196,15 @@ def set_weight_of_boxes(name: str) -> None:
         _set_weight(mount / name)
 
 
-def remove_empty_groups(name: str) -> None:
-    """Remove the empty groups of this name that an engine left below its root."""
+def remove_groups_of_engine(name: str) -> None:
+    """Remove the groups of this name, with all inside, that an engine left below its root.
+
+    An engine makes a group for each container in each hierarchy. On a busy host it gives up to
+    remove them, and they stay empty. Call it when their containers are removed.
+    """
     for mount in set(_cgroup_mounts().values()):
-        with contextlib.suppress(OSError):
-            (mount / name).rmdir()
+        with contextlib.suppress(HostFault):
+            _remove_group(mount / name)
 
 
 def find_box_groups(name: str) -> BoxGroups | None:

@@ -219,7 +219,7 @@ class DockerLauncher:
         if self._match_groups is not None:
             self._match_groups.sweep()
         if self._parent is not None:
-            cgroups.remove_empty_groups(self._parent)
+            cgroups.remove_groups_of_engine(self._parent)
 
     def close(self) -> None:
         """Close the connection to the engine. Boxes stay."""
@@ -333,6 +333,8 @@ class DockerLauncher:
                 self._events.forget(container)
                 self._events.epoch()
                 self._force_off(container)
+                if self._parent is not None:
+                    cgroups.remove_groups_of_engine(f"{self._parent}/{container}")
         with self._lock:
             self._ours.discard(self._name(spec))
         shutil.rmtree(self._boxes / spec.name, ignore_errors=True)
