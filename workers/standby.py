@@ -12,6 +12,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from celery.signals import worker_shutting_down
@@ -118,15 +119,15 @@ class MatchQuestions:
     def ask(self) -> None:
         """Fills the free slots of this worker, as far as matches wait."""
         self._playing -= {pid for pid in self._playing if os.waitpid(pid, os.WNOHANG)[0]}
-        held = held_leases(self._context.settings.run_dir)
-        busy = {lease.pid for lease in held if lease.worker == self._context.worker}
+        running = held_leases(self._context.settings.run_dir)
+        busy = {match.pid for match in running if match.worker == self._context.worker}
         free = self._slots - len(busy | self._playing)
         if free <= 0:
             return
         with self._database.use() as conn:
             waiting = lease.waiting_matches(conn, self._context.worker, free)
         for match_id in waiting:
-            self._playing.add(_fork(lambda match_id=match_id: _play(match_id)))
+            self._playing.add(_fork(partial(_play, match_id)))
 
 
 def _play(match_id: MatchId) -> None:

@@ -119,6 +119,10 @@ def draw_pictures(reason: str) -> None:
     record_answer()
     if blobs is None:
         raise RuntimeError("start this worker with --queues draw; it cannot draw otherwise")
+    try:
+        blobs.require_room()
+    except BlobsUnavailable:  # drawn later; the scheduler logs the fault
+        return
     ends_at = time.monotonic() + ROUNDS_SECONDS
     try:
         with db.connect(database_url) as conn, recording_answers():
