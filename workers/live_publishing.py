@@ -85,7 +85,7 @@ class LivePublisher(threading.Thread):
         self._stopping.set()
 
     def run(self) -> None:
-        asks_again_at = 0.0
+        asks_again_at, has_told = 0.0, False
         while True:
             is_last = self._stopping.wait(TICK_SECONDS)
             if is_last or time.monotonic() >= asks_again_at:
@@ -93,7 +93,9 @@ class LivePublisher(threading.Thread):
                     self._send_news()
                 except (RedisError, OSError) as error:
                     asks_again_at = time.monotonic() + AWAY_SECONDS
-                    log_event("live_failed", level="warning", error=f"{type(error).__name__}")
+                    if not has_told:
+                        log_event("live_failed", level="warning", error=f"{type(error).__name__}")
+                    has_told = True
             if is_last:
                 return
 
