@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import unicodedata
 from datetime import datetime
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
-from pydantic import AfterValidator, StringConstraints
+from pydantic import AfterValidator, BeforeValidator, StringConstraints
+
+from ladder.slugs import normal_text
 
 KEY: Final = r"^[a-z0-9][a-z0-9_-]{0,63}$"
 SLUG: Final = r"^[a-z0-9][a-z0-9-]{0,39}$"
@@ -16,10 +19,51 @@ LINE: Final = rf"^[^\x00-\x1f{UNSEEN}]*$"
 SPEED_CLASS: Final = r"^[a-z0-9][a-z0-9.-]{0,19}$"
 TEXT: Final = rf"^[^\x00-\x08\x0b-\x1f{UNSEEN}]*$"
 
+BLANK: Final = frozenset("\u115f\u1160\u2800\u3164\uffa0\U0001d159")
+"""Letters and signs without a shape, which Unicode does not class as spaces or formats."""
+MOST_ACCENTS: Final = 4
+
+
+def check_shown(text: str) -> str:
+    """Returns a text that people can see, or an empty one.
+
+    Raises ValueError, with the remedy, for a text without a visible character, for one that begins
+    with an accent, and for more than ``MOST_ACCENTS`` accents on a letter.
+    """
+    accents = None
+    for character in text:
+        kind = unicodedata.category(character)
+        if kind in ("Mn", "Mc", "Me"):
+            if accents is None:
+                raise ValueError("begin with a letter, a digit or a sign, and not with an accent")
+            accents += kind != "Mc"  # Mc: vowels of Indian scripts, which stand beside the letter
+            if accents > MOST_ACCENTS:
+                raise ValueError(f"put at most {MOST_ACCENTS} accents on a letter")
+        elif kind[0] in "LNPS" and character not in BLANK:
+            accents = 0
+    if text and accents is None:
+        raise ValueError("use at least one letter, digit or sign that people can see")
+    return text
+
+
+def _compose(value: Any) -> Any:
+    return normal_text(value) if isinstance(value, str) else value
+
+
 Slug = Annotated[str, StringConstraints(pattern=SLUG, min_length=1, max_length=40)]
-Name = Annotated[str, StringConstraints(pattern=NAME, max_length=60)]
-Line = Annotated[str, StringConstraints(pattern=LINE, max_length=200)]
-Text = Annotated[str, StringConstraints(pattern=TEXT, max_length=4000)]
+Name = Annotated[
+    str,
+    StringConstraints(pattern=NAME, max_length=60),
+    AfterValidator(check_shown),
+    BeforeValidator(_compose),
+]
+Line = Annotated[
+    str,
+    StringConstraints(pattern=LINE, max_length=200),
+    AfterValidator(check_shown),
+    BeforeValidator(_compose),
+]
+Text = Annotated[str, StringConstraints(pattern=TEXT, max_length=4000), BeforeValidator(_compose)]
 
 
 def require_timezone(moment: datetime) -> datetime:

@@ -206,12 +206,10 @@ def _find_or_create_user(conn: Connection, name: str) -> UserId:
     try:
         return users.create_user(conn, name).id
     except Conflict:
-        found = conn.execute(
-            "select id from users where lower(name) = lower(%s) and erased_at is null", (name,)
-        ).fetchone()
+        found = users.find_user(conn, name)
         if found is None:  # a person has a name that looks like this one
             raise
-        return UserId(found[0])
+        return found
 
 
 def admin_token(conn: db.Connection, name: str) -> str:

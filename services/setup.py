@@ -67,7 +67,7 @@ def set_up(settings: SetupSettings, options: argparse.Namespace) -> None:
     }
     migrated = migrate.migrate(settings.database_url)
     with db.connect(settings.database_url) as conn:
-        users.fill_look_alike_keys(conn)
+        users.update_name_keys(conn)
         competitors.fill_season_competitors(conn)
         for role, password in passwords.items():
             if password:

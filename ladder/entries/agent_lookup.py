@@ -15,6 +15,7 @@ from ladder.errors import Invalid, NotFound
 from ladder.ids import SeasonId
 from ladder.people import visibility
 from ladder.people.records import Viewer
+from ladder.slugs import normal_text
 
 NAMED: Final = 20
 """Most agents of one name that are compared."""
@@ -61,7 +62,7 @@ def find_season_agent(
 def find_namesakes(conn: Connection, viewer: Viewer, text: str) -> list[Agent]:
     """The visible agents with this id, slug or name; ``team/agent`` names the team too."""
     seen, values = visibility.visible_agents(viewer)
-    team, slash, name = text.rpartition("/")
+    team, slash, name = normal_text(text).rpartition("/")
     if ids.is_id(text, "age"):
         named, wanted = "a.id = %s", [text]
     else:
@@ -79,7 +80,7 @@ def find_namesakes(conn: Connection, viewer: Viewer, text: str) -> list[Agent]:
 def find_similar_agents(conn: Connection, viewer: Viewer, text: str, limit: int) -> list[Agent]:
     """The newest visible agents whose name or slug contains the text."""
     seen, values = visibility.visible_agents(viewer)
-    part = text.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_")
+    part = normal_text(text).replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_")
     with conn.cursor(row_factory=class_row(Agent)) as cur:
         return cur.execute(
             f"{agents.AGENT} where (a.name ilike %s or a.slug ilike %s) and {seen}"

@@ -13,7 +13,7 @@ from psycopg.rows import class_row
 from ladder.database.db import Connection
 from ladder.errors import Invalid
 from ladder.ids import AgentId
-from ladder.slugs import is_named
+from ladder.slugs import is_named, name_key, normal_text
 
 NAME: Final = (
     "select a.id, a.slug, a.name, t.slug as team_slug, t.name as team_name"
@@ -90,6 +90,7 @@ def offer_names(conn: Connection, found: Sequence[AgentName]) -> list[OfferedNam
 
 
 def _closest(known: Sequence[AgentName], text: str) -> list[AgentName]:
+    text = normal_text(text)
     team, slash, name = text.rpartition("/")
     distances = []
     for one in known:
@@ -106,6 +107,6 @@ def _closest(known: Sequence[AgentName], text: str) -> list[AgentName]:
 def _distance(name: str, slug: str, text: str) -> int:
     if text == name:
         return 0
-    if text.lower() == name.lower():
+    if name_key(text) == name_key(name):
         return 1
     return 2 if text.lower() == slug or is_named(name, text) else OTHER

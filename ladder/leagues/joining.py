@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Final
 
 from ladder.database.db import Connection, atomic_function
@@ -14,6 +15,7 @@ from ladder.notices.events import EventSubject, record_event
 from ladder.notices.kinds import NoticeKind
 from ladder.people import teams, users
 from ladder.people.roles import STAFF
+from ladder.slugs import name_key
 
 ORDER: Final = (LeagueRole.VIEWER, LeagueRole.COMPETITOR, LeagueRole.CO_HOST, LeagueRole.HOST)
 
@@ -102,21 +104,23 @@ def _join_roster_team(conn: Connection, league_id: LeagueId, name: str, user_id:
     The team keeps its place in the roster if it is renamed, and loses it if it is merged or
     dissolved. Raises the Conflict of `teams.add_member`.
     """
-    conn.execute("select pg_advisory_xact_lock(hashtext(%s))", (f"{league_id} {name.lower()}",))
+    key = name_key(name)
+    digest = hashlib.sha256(key.encode()).digest()
+    conn.execute("select pg_advisory_xact_lock(hashtext(%s))", (f"{league_id} {key}",))
     row = conn.execute(
         "select t.id from roster_teams r join teams t on t.id = r.team_id"
-        " where r.league_id = %s and r.name_digest = sha256(convert_to(lower(%s), 'UTF8'))"
+        " where r.league_id = %s and r.name_digest = %s"
         " and t.ended_at is null",
-        (league_id, name),
+        (league_id, digest),
     ).fetchone()
     if row is None:
         slug = leagues.get_league(conn, league_id).slug
         made = users.create_own_team(conn, name, user_id, f"{name} ({slug})")
         conn.execute(
             "insert into roster_teams (league_id, name_digest, team_id)"
-            " values (%s, sha256(convert_to(lower(%s), 'UTF8')), %s)"
+            " values (%s, %s, %s)"
             " on conflict (league_id, name_digest) do update set team_id = excluded.team_id",
-            (league_id, name, made.id),
+            (league_id, digest, made.id),
         )
         return made.id
     team_id = TeamId(row[0])

@@ -9,6 +9,8 @@ from typing import Final
 
 from ladder.enums import LeagueRole
 from ladder.errors import LadderError
+from ladder.field_types import check_shown
+from ladder.slugs import name_key, normal_cell
 
 COLUMNS: Final = ("name", "team", "role", "external_id")
 MOST_LINES: Final = 2000
@@ -64,7 +66,7 @@ def parse_roster(text: str) -> list[RosterPerson]:
     faults: list[RosterFault] = []
     found: dict[str, RosterPerson] = {}
     try:
-        header = [cell.strip().lower() for cell in next(rows, [])]
+        header = [name_key(cell) for cell in next(rows, [])]
         if sorted(header) != sorted(COLUMNS):
             wanted = ",".join(COLUMNS)
             raise RosterError([RosterFault(1, "", f"the header must be {wanted}, in any order")])
@@ -80,7 +82,7 @@ def parse_roster(text: str) -> list[RosterPerson]:
                 )
                 faults.append(RosterFault(line, "", message))
                 continue
-            values = {name: cell.strip() for name, cell in zip(header, row, strict=True)}
+            values = {name: normal_cell(cell) for name, cell in zip(header, row, strict=True)}
             wrong = _line_faults(line, values)
             if values["external_id"] in found:
                 wrong.append(RosterFault(line, "external_id", "an earlier line has the same id"))
@@ -114,6 +116,11 @@ def _line_faults(line: int, values: dict[str, str]) -> list[RosterFault]:
         for column, value in values.items()
         if len(value) > LONGEST or not value.isprintable()
     ]
+    for column in ("name", "team", "external_id"):
+        try:
+            check_shown(values[column])
+        except ValueError as error:
+            faults.append(RosterFault(line, column, str(error)))
     faults += [
         RosterFault(line, column, "save the file as 'CSV UTF-8'; it is not UTF-8")
         for column, value in values.items()

@@ -7,6 +7,7 @@ from typing import Final
 from ladder.database.db import Connection
 from ladder.errors import Invalid
 from ladder.ids import SeasonId
+from ladder.slugs import normal_text
 
 PREFIXES: Final = ("ent_", "age_", "tea_")
 SHOWN: Final = 5
@@ -31,13 +32,14 @@ def _find_id(conn: Connection, season_id: SeasonId, text: str, field: str, *, te
     if not text or text.startswith(PREFIXES):
         return text
     rows = conn.execute(
-        "select a.id from agents a where %(text)s in (lower(a.name), a.slug)"
+        "select a.id from agents a where lower(%(text)s) in (lower(a.name), a.slug)"
         "   and exists (select 1 from entries e"
         "     where e.season_id = %(season)s and e.agent_id = a.id)"
-        " union select t.id from teams t where %(teams)s and %(text)s in (lower(t.name), t.slug)"
+        " union select t.id from teams t where %(teams)s"
+        "   and lower(%(text)s) in (lower(t.name), t.slug)"
         "   and exists (select 1 from entries e"
         "     where e.season_id = %(season)s and e.team_id = t.id) order by 1",
-        {"text": text.replace("\0", "").lower(), "season": season_id, "teams": teams},
+        {"text": normal_text(text).replace("\0", ""), "season": season_id, "teams": teams},
     ).fetchall()
     found = [str(row[0]) for row in rows]
     if len(found) == 1:

@@ -13,6 +13,7 @@ from ladder.ids import SessionId, TeamId, TokenId, UserId
 from ladder.people import audit_log, passwords, sessions, teams, tokens, users
 from ladder.people.audit_log import AUDIT, AuditEntry
 from ladder.people.records import User, Viewer
+from ladder.slugs import normal_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ def search_accounts(
     conn: Connection, text: str = "", after: UserId | None = None, limit: int = 50
 ) -> list[AccountRow]:
     """Returns people whose name contains the text, or who have this id, in order of creation."""
-    pattern = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    pattern = normal_text(text).replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     return _select_accounts(
         conn,
         "where u.erased_at is null and u.id > %s and (u.name ilike %s or u.id = %s)"

@@ -16,9 +16,11 @@ from typing import Final
 from ladder import ids
 from ladder.database.db import Connection, atomic_function
 from ladder.errors import Invalid, NotFound
+from ladder.field_types import check_shown
 from ladder.ids import ExpectedPersonId, UserId
 from ladder.mail import normal_address
 from ladder.people.audit_log import record_audit
+from ladder.slugs import name_key, normal_cell
 
 CODE: Final = "listed_"
 COLUMNS: Final = ("name", "address")
@@ -49,7 +51,7 @@ def parse_list(text: str) -> list[tuple[str, str | None]]:
     )
     found: list[tuple[str, str | None]] = []
     try:
-        header = [cell.strip().lower() for cell in next(rows, [])]
+        header = [name_key(cell) for cell in next(rows, [])]
         if sorted(header) != sorted(COLUMNS):
             raise Invalid("csv", "line 1: the header must be name,address")
         for row in rows:
@@ -63,11 +65,15 @@ def parse_list(text: str) -> list[tuple[str, str | None]]:
 
 
 def _line(number: int, values: dict[str, str]) -> tuple[str, str | None]:
-    name, address = (values.get(column, "").strip() for column in COLUMNS)
+    name, address = (normal_cell(values.get(column, "")) for column in COLUMNS)
     if len(name) > LONGEST_NAME or not name.isprintable():
         raise Invalid("csv", f"line {number}: a name has at most {LONGEST_NAME} characters")
     if not name and not address:
         raise Invalid("csv", f"line {number}: give a name or an address")
+    try:
+        check_shown(name)
+    except ValueError as error:
+        raise Invalid("csv", f"line {number}, name: {error}") from None
     try:
         return name, normal_address(address) if address else None
     except Invalid as error:

@@ -17,6 +17,7 @@ from argon2.exceptions import InvalidHashError, VerificationError
 from ladder.database.db import Connection, atomic_function
 from ladder.errors import Invalid
 from ladder.ids import UserId
+from ladder.slugs import name_key, normal_text
 
 LEAST_CHARACTERS: Final = 10
 MOST_CHARACTERS: Final = 200
@@ -83,7 +84,7 @@ def refuse_weak_password(password: str, name: str) -> None:
         raise Invalid("password", f"use {LEAST_CHARACTERS} to {MOST_CHARACTERS} characters")
     if password.casefold() in common_passwords():
         raise Invalid("password", "choose another one: this one is on lists of common passwords")
-    if password.casefold() == name.casefold():
+    if name_key(password) == name_key(name):
         raise Invalid("password", "choose another one: this one is your name")
 
 
@@ -105,7 +106,7 @@ def stored_hash(conn: Connection, name: str) -> tuple[UserId, str] | None:
     row = conn.execute(
         "select u.id, p.hash from users u join passwords p on p.user_id = u.id"
         " where lower(u.name) = lower(%s) and u.erased_at is null",
-        (name,),
+        (normal_text(name),),
     ).fetchone()
     return None if row is None else (UserId(row[0]), str(row[1]))
 

@@ -267,27 +267,23 @@ def _own_invitation(
 
 
 def _invited_person(conn: Connection, team_id: TeamId, person: str) -> UserId:
-    column = "id" if ids.is_id(person, "usr") else "lower(name)"
-    value = person if column == "id" else person.lower()
-    row = conn.execute(
-        f"select id, name from users where {column} = %s and erased_at is null",  # noqa: S608
-        (value,),
-    ).fetchone()
-    if row is None:
+    user_id = users.find_user(conn, person)
+    if user_id is None:
         raise NotFound(
             "check the name: nobody with this name has an account; a link works for anybody",
             field="person",
         )
-    if _is_member(conn, team_id, row[0]):
-        raise Conflict(f"{row[1]} is already a member", field="person")
+    name = users.get_user(conn, user_id).name
+    if _is_member(conn, team_id, user_id):
+        raise Conflict(f"{name} is already a member", field="person")
     asked = conn.execute(
         "select 1 from team_invitations i where i.team_id = %s and i.user_id = %s"  # noqa: S608
         f" and {OPEN}",
-        (team_id, row[0]),
+        (team_id, user_id),
     ).fetchone()
     if asked is not None:
-        raise Conflict(f"{row[1]} has an open invitation; wait for the answer", field="person")
-    return UserId(row[0])
+        raise Conflict(f"{name} has an open invitation; wait for the answer", field="person")
+    return user_id
 
 
 def _checked_end(expires_at: datetime | None) -> datetime:

@@ -17,6 +17,11 @@ RESERVED: Final = (
     *("demo", "player", "system", "team", "user"),
 )
 SPACES: Final = re.compile(r"[\s._-]+")
+SHAPES: Final = str.maketrans({"0": "o", "1": "l", "i": "l", "|": "l"})
+"""Characters of one shape. A capital I looks like l, so i and l are one in all names."""
+LATIN: Final = re.compile(
+    r"LATIN (?:SMALL LETTER|CAPITAL LETTER|LETTER SMALL CAPITAL) ([A-Z])(?: WITH .+)?"
+)
 FILLERS: Final = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u3164\uffa0"
     + "".join(map(chr, range(0xFE00, 0xFE10)))
@@ -29,12 +34,14 @@ def look_alike_key(name: str) -> str:
 
     Case, spaces, dots and invisible characters do not count, nor do accents of Latin and Greek
     letters. Letters of other scripts become the Latin letters that they look like (the confusables
-    of Unicode TR39).
+    of Unicode TR39). So do small capitals. By the same list ``0`` is o, ``1``, I and l are one, and
+    ``rn`` is m.
     """
     shown = "".join(each for each in unicodedata.normalize("NFKC", name) if not _is_unseen(each))
     latin = "".join(_latin_letter(each) for each in shown).casefold()
     again = "".join(_latin_letter(_without_accents(each)) for each in latin)
-    return SPACES.sub("", again).casefold() or shown.casefold()
+    plain = SPACES.sub("", again).casefold()
+    return plain.translate(SHAPES).replace("rn", "m") or shown.casefold()
 
 
 def refuse_reserved_name(name: str) -> None:
@@ -61,7 +68,8 @@ def _latin_letter(letter: str) -> str:
     if letter.isascii():
         return letter
     found = confusables.is_confusable(letter, greedy=True, preferred_aliases=[])
-    if not found:
-        return letter
-    latin = [each["c"] for each in found[0]["homoglyphs"] if each["c"].isascii()]
-    return latin[0] if latin else letter
+    alike = [each["c"] for each in found[0]["homoglyphs"]] if found else []
+    latin = [each for each in alike if each.isascii()]
+    names = (unicodedata.name(each, "") for each in (letter, *alike) if len(each) == 1)
+    bases = [base[1].lower() for name in names if (base := LATIN.fullmatch(name))]
+    return next(iter((*latin, *bases)), letter)

@@ -21,7 +21,7 @@ from ladder.people.tokens import (
     user_of_token,
 )
 from ladder.people.user_names import look_alike_key
-from ladder.slugs import slug_of
+from ladder.slugs import normal_text, slug_of
 
 T = TypeVar("T")
 TEAM_SLUG: Final = 30
@@ -32,6 +32,7 @@ TEAM = "select t.id, t.slug, t.name, t.created_at, t.ended_at, t.merged_into fro
 
 def create_user(conn: Connection, name: str, *, is_admin: bool = False) -> User:
     """Creates a user. Raises Conflict if the name, or one that looks like it, is taken."""
+    name = normal_text(name)
     try:
         with atomic(conn), conn.cursor(row_factory=class_row(User)) as cur:
             return _row_or_not_found(
@@ -62,7 +63,7 @@ def find_user(conn: Connection, text: str) -> UserId | None:
     row = conn.execute(
         "select id from users where (id = %s or lower(name) = lower(%s)) and erased_at is null"
         " order by id = %s desc limit 1",  # a person may be called like the id of another
-        (text, text, text),
+        (text, normal_text(text), text),
     ).fetchone()
     return None if row is None else UserId(row[0])
 
@@ -132,25 +133,29 @@ def _taken(error: errors.UniqueViolation, name: str, slug: str) -> Conflict:
     return Conflict(f"a team {slug!r} already exists; choose another slug", field="slug")
 
 
-def fill_look_alike_keys(conn: Connection) -> None:
-    """Gives users and teams of an earlier version their look-alike key; you may repeat it.
+def update_name_keys(conn: Connection) -> None:
+    """Gives names of an earlier version their present form and look-alike key; you may repeat it.
 
-    Of two with one key the second keeps none.
+    Of two with one key the second stays as it is.
     """
     for select, update in (
         (
-            "select id, name from users where look_alike is null and erased_at is null order by id",
-            "update users set look_alike = %s where id = %s",
+            "select id, name, look_alike from users where erased_at is null order by id",
+            "update users set name = %s, look_alike = %s where id = %s",
         ),
         (
-            "select id, name from teams where look_alike is null order by id",
-            "update teams set look_alike = %s where id = %s",
+            "select id, name, look_alike from teams order by id",
+            "update teams set name = %s, look_alike = %s where id = %s",
         ),
     ):
-        for key, name in conn.execute(select).fetchall():
+        for row_id, *stored in conn.execute(select).fetchall():
+            name = normal_text(stored[0])
+            present = [name, look_alike_key(name)]
+            if stored == present:
+                continue
             try:
                 with atomic(conn):
-                    conn.execute(update, (look_alike_key(name), key))
+                    conn.execute(update, (*present, row_id))
             except errors.UniqueViolation:
                 continue
 

@@ -13,6 +13,7 @@ from ladder.errors import Invalid
 from ladder.ids import TeamId
 from ladder.people import visibility
 from ladder.people.records import Viewer
+from ladder.slugs import normal_text
 
 SHORTEST: Final = 2
 LONGEST: Final = 100
@@ -53,7 +54,7 @@ class TeamSummary:
 
 def search_names(conn: Connection, viewer: Viewer, text: str, limit: int = 20) -> list[Found]:
     """Up to ``limit`` of each kind; names that begin with the text come first. Raises Invalid."""
-    wanted = " ".join(text.split())
+    wanted = " ".join(normal_text(text).split())
     if not SHORTEST <= len(wanted) <= LONGEST or not wanted.isprintable():
         raise Invalid("q", f"type {SHORTEST} to {LONGEST} characters of a name")
     pattern = wanted.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_")

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ladder.slugs import name_key
 from services.api_client import Client
 from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
 from services.cli.saved_login import MissingInput, connect
@@ -19,7 +20,7 @@ def person_id(ladder: Client, person: str) -> str:
     if person.startswith("usr_"):
         return person
     for row in ladder.list_items("/v1/users", limit=200, q=person):
-        if row["name"].lower() == person.lower():
+        if name_key(row["name"]) == name_key(person):
             return str(row["id"])
     raise MissingInput("give an exact name from `peck admin users`, or an id (usr_...)")
 

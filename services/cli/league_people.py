@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 import typer
 
+from ladder.slugs import name_key
 from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
 from services.cli.leagues import leagues
 from services.cli.membership import Yes, ask_for_agreement
@@ -192,8 +193,8 @@ def block(
 def unblock(league: League, person: Person) -> None:
     """Unblock a person; hosts only. The person gets no role by this."""
     with connect() as ladder:
-        rows = {row["name"].lower(): row["user_id"] for row in ladder.league_blocks(league)}
-        ladder.unblock_from_league(league, rows.get(person.lower(), person))
+        rows = {name_key(row["name"]): row["user_id"] for row in ladder.league_blocks(league)}
+        ladder.unblock_from_league(league, rows.get(name_key(person), person))
     stdout.print(f"{person} may join {league} again")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from ladder.slugs import is_named, slug_of
+from ladder.slugs import is_named, name_key, slug_of
 from services.api_client import Client, Json
 from services.cli.saved_login import MissingInput
 
@@ -20,12 +20,12 @@ def own_agents(ladder: Client) -> list[Json]:
 
 def find_agent(agents: list[Json], name: str) -> Json | None:
     """The agent with this id, slug or name. Ignores case; ``a_b`` equals ``a-b``."""
-    wanted, slug = name.lower(), slug_of(name)
+    key, slug = name_key(name), slug_of(name)
     return next(
         (
             row
             for row in agents
-            if wanted in (row["id"], row["name"].lower()) or (slug and slug == row["slug"])
+            if name == row["id"] or key == name_key(row["name"]) or (slug and slug == row["slug"])
         ),
         None,
     )

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ladder.slugs import name_key
 from services.api_client import ApiError, Client, Json
 from services.cli.confirmation import Yes, confirm
 from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
@@ -300,7 +301,7 @@ def find_member(ladder: Client, team: str, name: str) -> Json:
     """The member with this name or id. Raises MissingInput with the existing names."""
     members = ladder.team_members(team)
     for row in members:
-        if name == row["id"] or name.lower() == row["name"].lower():
+        if name == row["id"] or name_key(name) == name_key(row["name"]):
             return row
     names = ", ".join(row["name"] for row in members)
     raise MissingInput(f"choose a member of {team}: {names}; {name!r} is not one")

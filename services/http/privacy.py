@@ -14,6 +14,7 @@ from ladder.errors import Forbidden, Invalid
 from ladder.people import confirmation
 from ladder.people.records import Viewer
 from ladder.privacy import erasing, export
+from ladder.slugs import normal_text
 from services.http import sign_in
 from services.http.app_state import State, transaction
 
@@ -78,7 +79,7 @@ def check_password(request: Request, app_state: State, who: Viewer, password: st
 def delete_account(app_state: State, who: Viewer, name: str) -> str:
     """Deletes the viewer's account and returns its pseudonym. Raises Invalid for another name."""
     assert who.user_id is not None
-    if not hmac.compare_digest(name.strip().encode(), who.name.encode()):
+    if not hmac.compare_digest(normal_text(name.strip()).encode(), who.name.encode()):
         raise Invalid("name", WRONG_NAME)
     with transaction(app_state) as conn:
         return erasing.erase_person(conn, who.user_id)

@@ -5,14 +5,12 @@ Each pair of routes is an answer with options, and a form with what the device s
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated
 
 from fastapi import APIRouter, Form, Request, Response
 from fastapi.responses import JSONResponse
-from pydantic import TypeAdapter, ValidationError
 
 from ladder.errors import Conflict, Invalid, NotFound
-from ladder.field_types import Name
 from ladder.ids import PasskeyId, UserId
 from ladder.people import confirmation, credentials, passkeys, sessions, users
 from ladder.people.passkeys import MOST_ANSWER_CHARACTERS, PasskeySite
@@ -28,12 +26,12 @@ from services.web.page_rendering import PageRoute, render
 from services.web.session import Visitor
 from services.web.sign_in import sign_in_page, signed_in
 from services.web.sign_in_settings import PAGE, TO_SIGN_IN, person_of_form, settings_page
+from services.web.team_joining import parse_name
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 FormToken = Annotated[str, Form(max_length=200)]
 Onward = Annotated[str, Form(alias="next", max_length=500)]
 DeviceAnswer = Annotated[str, Form(max_length=MOST_ANSWER_CHARACTERS)]
-NAME: Final = TypeAdapter[str](Name)
 
 
 def site_of(request: Request) -> PasskeySite:
@@ -95,10 +93,8 @@ def finish_registration(
     confirmation.require_recent_confirmation(conn, who, request.state.session_id)
     browser = session.browser_digest(request)
     try:
-        title = NAME.validate_python(name.strip())
+        title = parse_name(name.strip())
         passkeys.finish_registration(conn, site_of(request), user_id, browser, answer, title)
-    except ValidationError:
-        return new_passkey_page(request, wrong="Give the passkey a name of 1 to 60 characters.")
     except (Invalid, Conflict) as error:
         return new_passkey_page(request, name, formatting.sentence(error.message))
     mailing.tell_change(request, conn, user_id, "Your account has a new passkey.")

@@ -25,6 +25,7 @@ from ladder.people import team_audits, team_invitations, teams, users
 from ladder.people.permissions import may_see
 from ladder.people.records import Team, Viewer
 from ladder.reports import team_results
+from ladder.slugs import normal_text
 from ladder.standings.board_records import BoardRow
 from services.http import auth, permissions
 from services.http.app_state import AppState, Db, State
@@ -261,7 +262,7 @@ def leave(conn: Connection, team: Team, who: Viewer, values: Mapping[str, str]) 
 
 
 def dissolve(conn: Connection, team: Team, who: Viewer, values: Mapping[str, str]) -> list[str]:
-    if values["name_again"] != team.name:
+    if normal_text(values["name_again"]) != team.name:
         raise Invalid("name_again", form_texts.NAME_NOT_REPEATED)
     team_dissolution.dissolve_team(conn, team.id, who)
     return []

@@ -87,8 +87,8 @@ def test_a_user_of_an_earlier_version_is_protected_after_the_set_up(conn: Connec
     for name in ("teacher", "Тeacher"):  # the second with a Cyrillic letter
         users.create_user(conn, name)
         conn.execute("update users set look_alike = null")
-    users.fill_look_alike_keys(conn)
-    users.fill_look_alike_keys(conn)
+    users.update_name_keys(conn)
+    users.update_name_keys(conn)
     kept = conn.execute("select name from users where look_alike is not null").fetchall()
     assert kept == [("teacher",)]
     with pytest.raises(Conflict, match="similar name"):

@@ -5,7 +5,7 @@ import pytest
 from ladder.entries import agents
 from ladder.errors import Invalid
 from ladder.people import users
-from ladder.slugs import is_named, slug_of
+from ladder.slugs import is_named, name_key, slug_of
 from services.cli.name_lookup import find_agent
 
 
@@ -34,3 +34,16 @@ def test_names_without_latin_letters_differ() -> None:
     assert is_named("雪", "雪")
     assert not is_named("雪", "火")
     assert is_named("Über Goose", "uber_goose")
+
+
+@pytest.mark.parametrize(
+    "other", ["E\u0301quipe A", "\u00e9quipe a", "\u00c9QUIPE\u00a0 A", "\u00c9quipe \uff21"]
+)
+def test_spellings_of_one_name_have_one_key(other: str) -> None:
+    assert name_key(other) == name_key("\u00c9quipe A")
+    assert is_named("\u00c9quipe A", other)
+
+
+@pytest.mark.parametrize("other", ["Equipe A", "\u00c9quipe", "\u00c9quipeA"])
+def test_other_names_have_other_keys(other: str) -> None:
+    assert name_key(other) != name_key("\u00c9quipe A")

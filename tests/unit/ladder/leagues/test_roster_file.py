@@ -18,6 +18,11 @@ def test_columns_may_have_any_order() -> None:
     ]
 
 
+def test_both_spellings_of_a_team_name_become_one() -> None:
+    text = f"{HEADER}Ada,E\u0301quipe  A,,1\nBob,\u00c9quipe\u00a0A,,2\n"
+    assert {line.team for line in parse_roster(text)} == {"\u00c9quipe A"}
+
+
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("bom", ["", "\ufeff"])
 @pytest.mark.parametrize("between", [",", ";", "\t"])
@@ -60,6 +65,13 @@ def test_every_spreadsheet_format_parses_alike(between: str, bom: str, end: str)
             "line 2, name: save the file as 'CSV UTF-8'; it is not UTF-8",
         ),
         (HEADER + f"{'A' * 61},,,1\n", "line 2, name: at most 60 characters on one line"),
+        (
+            HEADER + "Ada,,,e\u0301\nBob,,,\u00e9\n",
+            "line 3, external_id: an earlier line has the same",
+        ),
+        (HEADER + "Ada,\u3164,,1\n", "line 2, team: use at least one letter"),
+        (HEADER + "\u0301,,,1\n", "line 2, name: begin with a letter"),
+        (HEADER + "e" + "\u0301" * 50 + ",,,1\n", "line 2, name: put at most 4 accents"),
         (HEADER + 'A"da,,,1\n"Bob', "line 3: this line is not valid CSV"),
         (HEADER + "Ada\x00,,,1\n", "line 2"),
     ],

@@ -20,6 +20,18 @@ def test_names_that_look_alike_have_one_key(other: str) -> None:
     assert look_alike_key(other) == look_alike_key("ada")
 
 
+@pytest.mark.parametrize("other", ["b0ss", "ʙoss", "воss", "Bøss", "B0SS"], ids=str.encode)
+def test_names_of_letters_with_one_shape_have_one_key(other: str) -> None:
+    assert look_alike_key(other) == look_alike_key("boss")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("BiIl", "bill"), ("adm1n", "ADMIN"), ("rnike", "mike")]
+)
+def test_characters_that_look_alike_in_most_fonts_have_one_key(one: str, other: str) -> None:
+    assert look_alike_key(one) == look_alike_key(other)
+
+
 @pytest.mark.parametrize("other", ["adam", "adb", "用户", "дада", "..."])
 def test_other_names_have_other_keys(other: str) -> None:
     assert look_alike_key(other) != look_alike_key("ada")
@@ -31,7 +43,7 @@ def test_marks_of_other_scripts_make_other_names(one: str, other: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["РЕСК", "Нost", "demo", "Administrator", "p.e.c.k", "аdmin", "Pecking Order"]
+    "name", ["РЕСК", "Нost", "demo", "Administrator", "p.e.c.k", "аdmin", "Pecking Order", "r00t"]
 )
 def test_reserved_names_are_refused(name: str) -> None:
     with pytest.raises(Invalid, match="reserved"):

@@ -1,0 +1,41 @@
+"""Types of values that people send."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from ladder.field_types import Line, Name
+
+UNSEEN = "use at least one letter, digit or sign that people can see"
+
+
+@pytest.mark.parametrize("kind", [Name, Line], ids=["name", "line"])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("\u3164", UNSEEN),
+        ("\u2800", UNSEEN),
+        ("\u00a0", UNSEEN),
+        ("\u00ad\u200d", UNSEEN),
+        ("\u0301", "begin with a letter, a digit or a sign"),
+        ("\u0301a", "begin with a letter, a digit or a sign"),
+        ("e" + "\u0301" * 59, "at most 4 accents on a letter"),
+        ("e" + "\u200d\u0301" * 6, "at most 4 accents on a letter"),
+    ],
+)
+def test_a_name_that_people_cannot_read_is_refused(kind: object, text: str, message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        TypeAdapter(kind).validate_python(text)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["Ế", "शक्ति", "ကြွေ့", "ก็", "שָׁלוֹם", "👩‍👧", "1️⃣", "...", "⠁⠃", "김철수"],
+)
+def test_a_name_of_any_script_is_allowed(name: str) -> None:
+    assert TypeAdapter(Name).validate_python(name)
+
+
+def test_a_name_is_stored_in_its_composed_form() -> None:
+    assert TypeAdapter(Name).validate_python("E\u0301quipe") == "\u00c9quipe"
