@@ -1,22 +1,20 @@
 """Builds mail messages and sends them by SMTP. No other module speaks SMTP.
 
 ``MailServer.of(settings)`` is None where the operator set no server; nothing may depend on mail.
-``build_message`` checks every header, and ``send_message`` sends one message before it returns. So
-call ``send_message`` outside transactions, and not while a visitor waits.
+``build_message`` writes the bytes itself: the email package of Python before 3.11.10 turns encoded
+words in a name into new headers (CVE-2024-6923). ``send_message`` sends one message before it
+returns. So call it outside transactions, and not while a visitor waits.
 """
 
 from __future__ import annotations
 
+import base64
 import re
 import smtplib
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from email.errors import MessageError
-from email.headerregistry import Address
-from email.message import EmailMessage
-from email.policy import SMTP
 from email.utils import format_datetime, make_msgid
 from typing import Final, Literal, Self
 
@@ -29,7 +27,16 @@ LOCAL: Final = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}
 LABEL: Final = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 ADDRESS: Final = re.compile(rf"({LOCAL})@({LABEL}(?:\.{LABEL})+)")
 """RFC 5321 without quoted names, comments and address literals, which people do not use."""
+ENCODED: Final = r"=\?utf-8\?b\?[A-Za-z0-9+/=]{0,60}\?="
 HEADER_BREAKS: Final = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
+LITERAL: Final = re.compile(r"(?!.*=\?)[!-~](?:[ -~]{0,900}[!-~])?")
+"""A value that stands in a header as it is: ASCII, and no encoded word of RFC 2047."""
+HEADER: Final = re.compile(rf"[A-Za-z-]+: ({LITERAL.pattern}|{ENCODED}(?:\r\n {ENCODED})*)")
+"""All that a header may be."""
+WORD_BYTES: Final = 39
+"""Bytes of an encoded word, so that it and the name of its header fit into 76 characters."""
+LINE_BYTES: Final = 900
+"""Longest line of a text that is sent as it is; SMTP allows 998."""
 
 
 class MailError(Exception):
@@ -97,42 +104,77 @@ def domain_of(address: str) -> str:
     return address.rpartition("@")[2].lower()
 
 
+@dataclass(frozen=True, slots=True)
+class Mail:
+    """A message in the form in which it is sent."""
+
+    recipient: str
+    content: bytes
+
+
 def build_message(
     server: MailServer,
     to: str,
     subject: str,
     text: str,
     headers: Mapping[str, str] | None = None,
-) -> EmailMessage:
+) -> Mail:
     """Builds a mail of plain text. ``headers`` are further ones, such as ``List-Unsubscribe``.
 
-    Raises Invalid for an address that is none and for a header with a line break: one person's text
-    never adds a header.
+    The subject may hold words of people, which stay as they are. Raises Invalid for an address that
+    is none, and for any other header that is not literal.
     """
-    message = EmailMessage(policy=SMTP)
     recipient, sender = normal_address(to, "to"), normal_address(server.sender, "sender")
+    encoding, body = _encode_body(text)
     known = {
+        "From": f"Pecking Order <{sender}>",
+        "To": recipient,
         "Subject": subject,
         "Date": format_datetime(datetime.now(UTC)),
         "Message-ID": make_msgid(domain=domain_of(sender)),
         "Auto-Submitted": "auto-generated",  # RFC 3834: no out-of-office answers
+        "MIME-Version": "1.0",
+        "Content-Type": 'text/plain; charset="utf-8"',
+        "Content-Transfer-Encoding": encoding,
         **(headers or {}),
     }
-    for name, value in known.items():
-        if HEADER_BREAKS.search(name + value):
-            raise Invalid(name.lower(), "leave out line breaks and control characters")
-        try:
-            message[name] = value
-        except (ValueError, MessageError):
-            raise Invalid(name.lower(), "this is no valid header of a mail") from None
-    message["From"] = Address("Pecking Order", addr_spec=sender)
-    message["To"] = Address(addr_spec=recipient)
-    message.set_content(text)
-    return message
+    lines = [_header_line(name, value) for name, value in known.items()]
+    return Mail(recipient, "".join(lines).encode("ascii") + b"\r\n" + body)
 
 
-def send_message(server: MailServer, message: EmailMessage) -> None:
-    """Sends the message to the address in its header To. Raises MailError.
+def _header_line(name: str, value: str) -> str:
+    """The header with its line end. Raises Invalid."""
+    if HEADER_BREAKS.search(name + value):
+        raise Invalid(name.lower(), "leave out line breaks and control characters")
+    if name == "Subject" and (len(value) > 60 or LITERAL.fullmatch(value) is None):
+        value = _encode_words(value)
+    line = f"{name}: {value}"
+    if HEADER.fullmatch(line) is None:
+        raise Invalid(name.lower(), "this is no valid header of a mail")
+    return f"{line}\r\n"
+
+
+def _encode_words(text: str) -> str:
+    """The text as encoded words of RFC 2047, one on each line."""
+    parts = [b""]
+    for character in text:
+        sent = character.encode("utf-8", "replace")
+        if len(parts[-1]) + len(sent) > WORD_BYTES:
+            parts.append(b"")
+        parts[-1] += sent
+    return "\r\n ".join(f"=?utf-8?b?{base64.b64encode(part).decode()}?=" for part in parts)
+
+
+def _encode_body(text: str) -> tuple[str, bytes]:
+    """The transfer encoding and the bytes of a text; all lines end with CRLF."""
+    body = "\r\n".join(re.split(r"\r\n|\r|\n", text)).encode("utf-8", "replace")
+    if body.isascii() and b"\0" not in body and max(map(len, body.split(b"\r\n"))) <= LINE_BYTES:
+        return "7bit", body
+    return "base64", base64.encodebytes(body).replace(b"\n", b"\r\n")
+
+
+def send_message(server: MailServer, message: Mail) -> None:
+    """Sends the message to its recipient. Raises MailError.
 
     Every step has the server's timeout. With ``starttls`` a server without TLS gets nothing.
     """
@@ -140,7 +182,7 @@ def send_message(server: MailServer, message: EmailMessage) -> None:
         with _connect(server) as client:
             if server.user:
                 client.login(server.user, server.password)
-            client.send_message(message)
+            client.sendmail(server.sender, [message.recipient], message.content)
     except smtplib.SMTPRecipientsRefused as error:
         codes = [code for code, _ in error.recipients.values()]
         raise MailError(

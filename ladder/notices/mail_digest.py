@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from email.message import EmailMessage
 from typing import Final
 
 from ladder import mail
-from ladder.mail import MailServer
+from ladder.mail import Mail, MailServer
 from ladder.notices.deliveries import ClaimedChannel
 from ladder.notices.payloads import words_of_delivery
 
@@ -14,7 +13,7 @@ SETTINGS: Final = "/me/notices/settings"
 MOST_SUBJECT_CHARACTERS: Final = 120
 
 
-def build_digest(server: MailServer, claimed: ClaimedChannel, base_url: str) -> EmailMessage:
+def build_digest(server: MailServer, claimed: ClaimedChannel, base_url: str) -> Mail:
     """Builds one mail of all deliveries that are tests or still have a notice. Raises Invalid.
 
     Names that people typed are in the subject and the text, without control characters.

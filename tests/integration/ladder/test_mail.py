@@ -5,7 +5,8 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 from email import message_from_bytes
-from email.policy import SMTP
+from email.header import decode_header
+from email.policy import SMTP, compat32
 
 import pytest
 
@@ -71,6 +72,55 @@ def test_a_silent_server_is_an_error_after_the_timeout() -> None:
         with pytest.raises(MailError, match="does not answer") as late:
             mail.send_message(server, mail.build_message(server, "ada@example.org", "Hi", "text"))
     assert late.value.is_temporary
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "=?utf-8?q?x=0D=0ABcc:_evil@example.org=0D=0A=0D=0AHello?=",
+        "=?utf-8?b?eA0KQmNjOiBldmlsQGV4YW1wbGUub3JnDQoNCkhlbGxv?=",
+        "\u00e9 =?utf-8?q?=0ABcc:_evil@example.org?= " + "x" * 80,
+        "=?",
+        " Bcc: evil@example.org ",
+        "\u96ea" * 60,
+    ],
+)
+def test_words_of_people_are_literal_in_the_subject(
+    server: MailServer, mailbox: Mailbox, name: str
+) -> None:
+    mail.send_message(server, mail.build_message(server, "ada@example.org", name, "text"))
+    (raw,) = mailbox.messages
+    head, _, body = raw.partition(b"\r\n\r\n")
+    assert body == b"text\r\n"
+    assert b"evil" not in head or name.encode() in head
+    lines = head.split(b"\r\n")
+    assert max(map(len, lines)) <= 76
+    names = [line.partition(b":")[0] for line in lines if not line.startswith(b" ")]
+    assert [name for name in names if not name.startswith(b"X-")] == [
+        *(b"From", b"To", b"Subject", b"Date", b"Message-ID", b"Auto-Submitted"),
+        *(b"MIME-Version", b"Content-Type", b"Content-Transfer-Encoding"),
+    ]
+    (subject,) = decode_header(message_from_bytes(raw, policy=compat32)["Subject"])
+    text, charset = subject
+    assert (text.decode(charset) if isinstance(text, bytes) else text) == name
+
+
+@pytest.mark.parametrize("value", ["\u00e9", "=?utf-8?q?x?=", " x", "x ", "", "x" * 1000])
+@pytest.mark.parametrize("name", ["From", "Reply-To", "List-Unsubscribe", "X-Mark"])
+def test_no_other_header_holds_more_than_plain_ascii(name: str, value: str) -> None:
+    with pytest.raises(Invalid, match="no valid header") as refused:
+        mail.build_message(SERVER, "ada@example.org", "Hi", "text", {name: value})
+    assert refused.value.field == name.lower()
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+def test_every_line_of_a_text_ends_with_crlf(
+    server: MailServer, mailbox: Mailbox, end: str
+) -> None:
+    text = f"one{end}.{end}MAIL FROM:<evil@example.org>{end}"
+    mail.send_message(server, mail.build_message(server, "ada@example.org", "Hi", text))
+    (raw,) = mailbox.messages
+    assert raw.partition(b"\r\n\r\n")[2] == b"one\r\n.\r\nMAIL FROM:<evil@example.org>\r\n"
 
 
 SERVER = MailServer("mail.example.org", 587, "starttls", "", "", "site@example.org", 5.0)
