@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import secrets
 import threading
 import time
@@ -48,7 +49,9 @@ ALGORITHMS: Final = (
     *("ES256", "ES384", "ES512", "EdDSA", "Ed25519"),
 )
 """Signatures with public keys only."""
-MOST_SUBJECT_CHARACTERS: Final = 255
+SUBJECT: Final = re.compile(r"[^\0\ud800-\udfff]{1,255}")
+"""A subject that Postgres can store. It is stored and compared as it is: a space more is another
+person (OpenID Connect Core 1.0, section 2)."""
 
 
 class ProviderError(LadderError):
@@ -147,7 +150,7 @@ class ProviderClient:
 
     def _identity_of_claims(self, claims: dict[str, Any]) -> ProvedIdentity:
         subject = claims["sub"]
-        if not isinstance(subject, str) or not 0 < len(subject) <= MOST_SUBJECT_CHARACTERS:
+        if not isinstance(subject, str) or SUBJECT.fullmatch(subject) is None:
             raise self._fault("its token has no usable sub")
         is_verified = claims.get("email_verified") in (True, "true")
         address = None
@@ -157,7 +160,7 @@ class ProviderClient:
         shown = _text(claims.get("email")) or next(filter(None, names), "") or subject
         return ProvedIdentity(
             self.provider.issuer,
-            _text(subject) or subject,
+            subject,
             _text(shown)[:100] or "an account",
             next(filter(None, [names[0].partition("@")[0], *names[1:]]), ""),
             address,

@@ -44,6 +44,8 @@ claim("iat", lambda: int(time.time()) + 120, "(iat); compare the clock")
 claim("nbf", lambda: int(time.time()) + 120, "(nbf); compare the clock")
 claim("sub", None, "(sub)")
 claim("sub", "", "no usable sub")
+claim("sub", "person\0", "no usable sub")
+claim("sub", "x" * 256, "no usable sub")
 claim("sub", 7, "(sub)")
 claim("at_hash", "of another token", "(at_hash)")
 

@@ -149,6 +149,26 @@ def test_a_state_counts_once_and_in_its_own_browser(
     assert people(app) == []
 
 
+@pytest.mark.parametrize(
+    "other",
+    ["person-1 ", " person-1", "Person-1", "person-1\u200b", "person-1\u00ad", "person-\uff11"],
+)
+def test_a_subject_that_differs_by_one_character_is_another_person(
+    app: FastAPI, browser: httpx.Client, liar: LyingProvider, other: str
+) -> None:
+    for subject, name in (("person-1", "Ada"), (other, "Bob")):
+        liar.claims = {"sub": subject, "email": None}
+        page = visit_liar(browser, liar)
+        assert "Choose a name" in page.text
+        assert choose_name(browser, page, name).status_code == 303
+        send(browser, "/sign-out", "/me")
+    for subject, name in ((other, "Bob"), ("person-1", "Ada")):
+        liar.claims = {"sub": subject, "email": None}
+        assert visit_liar(browser, liar).status_code == 303
+        assert name in browser.get("/me").text
+        send(browser, "/sign-out", "/me")
+
+
 def test_an_address_links_nothing(app: FastAPI, browser: httpx.Client, liar: LyingProvider) -> None:
     sign_up(browser, "Ada")
     with db.connect(app.state.database_url) as conn:
