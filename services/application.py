@@ -26,6 +26,7 @@ from ladder.matches.live_matches import live_states
 from ladder.people.identity_providers import read_providers
 from ladder.people.identity_visits import ProviderClient
 from ladder.people.passwords import PasswordHashing
+from ladder.people.provider_checks import check_issuers
 from ladder.settings import Settings
 from ladder.standings.board_updates import read_next_board
 from services.api import (
@@ -178,6 +179,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        await to_thread(check_issuers, providers.values())
         blobs = open_blobs(chosen.blobs_url, chosen.machine_blobs_endpoint)
         with (
             db.pool(chosen.database_url, POOL_SIZE) as pool,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import re
 from pathlib import Path
 from typing import Annotated, Final, Literal, Self
 
@@ -15,6 +16,9 @@ from egress.http_calls import split_url
 from ladder.field_types import Name, Slug
 
 GITHUB: Final = "https://github.com"
+MICROSOFT: Final = "https://login.microsoftonline.com"
+MICROSOFT_SHARED: Final = re.compile(rf"{re.escape(MICROSOFT)}/(common|organizations|consumers)\b")
+"""Addresses at which people of several tenants sign in."""
 SETTING: Final = "PECK_IDENTITY_PROVIDERS"
 
 
@@ -38,7 +42,13 @@ def check_issuer(text: str) -> str:
     if "?" in text:
         raise ValueError("leave out the query")
     if address.scheme != "https" and not is_loopback(address.host):
-        raise ValueError("begin with https://")
+        raise ValueError(f"begin with https://, and not as in {text!r}")
+    shared = MICROSOFT_SHARED.match(text)
+    if shared:
+        raise ValueError(
+            f"write {MICROSOFT}/TENANT/v2.0 with the id of your tenant, and not {text!r}: Microsoft"
+            f" names the tenant in each answer, and {shared[1]} is none"
+        )
     return text
 
 

@@ -239,21 +239,27 @@ class ProviderClient:
             self._failure = (time.monotonic(), error.message)
             raise
 
-    def _read_now(self) -> _Known:
+    def read_metadata(self) -> Metadata:
+        """Asks the provider for its metadata, whose issuer may be another. Raises ProviderError."""
         issuer = self.provider.issuer
         told = self._get_json(f"{issuer.rstrip('/')}/.well-known/openid-configuration")
         try:
-            found = Metadata.model_validate(told)
+            return Metadata.model_validate(told)
         except ValidationError as error:
             place = ".".join(str(part) for part in error.errors()[0]["loc"])
             raise self._fault(f"its metadata lacks a usable {place}") from None
+
+    def _read_now(self) -> _Known:
+        found, issuer = self.read_metadata(), self.provider.issuer
         if found.issuer != issuer:
-            raise self._fault("its metadata names another issuer")
+            raise self._fault(
+                f"its metadata names another issuer: {found.issuer!r}, not {issuer!r}"
+            )
         scheme = f"{issuer.partition(':')[0]}://"
         addresses = [found.authorization_endpoint, found.token_endpoint, found.jwks_uri]
         for address in (*addresses, *filter(None, [found.userinfo_endpoint])):
             if not address.startswith(("https://", scheme)) or not address.isprintable():
-                raise self._fault("its metadata names an address without https")
+                raise self._fault(f"its metadata names an address without https: {address!r}")
         listed = self._get_json(found.jwks_uri)
         told_keys = listed.get("keys") if isinstance(listed, dict) else None
         keys = _readable_keys(told_keys if isinstance(told_keys, list) else [])

@@ -70,18 +70,17 @@ def app(
          "issuer": f"{liar.issuer}/enterprise"},
     ]  # fmt: skip
     with cloned(postgres_url, migrated_template) as url:
-        made = create_app(
-            Settings(
-                database_url=url,
-                blobs_url=f"file://{tmp_path_factory.mktemp('blobs')}",
-                session_secret="x" * 32,
-                sign_up="open",
-                password_memory_mib=8,
-                password_passes=1,
-                identity_providers=json.dumps(providers),
-            )
+        settings = Settings(
+            database_url=url,
+            blobs_url=f"file://{tmp_path_factory.mktemp('blobs')}",
+            session_secret="x" * 32,
+            sign_up="open",
+            password_memory_mib=8,
+            password_passes=1,
+            identity_providers=json.dumps(providers),
         )
-        made.state.database_url = url
+        made = create_app(settings)
+        made.state.database_url, made.state.settings = url, settings
         yield made
 
 

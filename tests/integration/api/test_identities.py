@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import html
 import json
 import re
@@ -319,7 +320,21 @@ def test_github_signs_in_by_its_number_and_not_by_its_name(
         ("[1", "JSON list"),
         ("/no/such/file", "cannot read the file"),
         ([{"key": "x", "name": "X", "client_id": "a"}], "give the issuer"),
-        ([{**CLIENT, "key": "x", "name": "X", "issuer": "http://sso.example.edu"}], "https://"),
+        (
+            [{**CLIENT, "key": "x", "name": "X", "issuer": "http://sso.example.edu"}],
+            "begin with https://, and not as in 'http://sso.example.edu'",
+        ),
+        (
+            [
+                {
+                    **CLIENT,
+                    "key": "x",
+                    "name": "X",
+                    "issuer": "https://login.microsoftonline.com/common/v2.0",
+                }
+            ],
+            "write https://login.microsoftonline.com/TENANT/v2.0 with the id of your tenant",
+        ),
         ([{**CLIENT, "key": "x", "name": "X", "issuer": "https://sso"}], "with a dot"),
         ([{**CLIENT, "key": "X Y", "name": "X", "kind": "github"}], "key"),
         ([{**CLIENT, "key": "x", "name": "X", "kind": "github", "networks": ["y"]}], "networks"),
@@ -331,3 +346,27 @@ def test_a_wrong_setting_is_named_at_the_start(listed: Any, told: str, tmp_path:
     with pytest.raises(ValueError, match=r"^PECK_IDENTITY_PROVIDERS: ") as refused:
         create_app(Settings(database_url="x", blobs_url="file:///x", identity_providers=text))
     assert told in str(refused.value) or told == "networks"
+
+
+@pytest.mark.parametrize("named", ["{}/", "https://sso.example.edu/TENANT"])
+def test_a_provider_that_names_another_issuer_is_refused_at_the_start(
+    app: FastAPI, liar: LyingProvider, named: str
+) -> None:
+    liar.metadata = {"issuer": named.format(liar.issuer)}
+    providers = [{**CLIENT, "key": "university", "name": "University", "issuer": liar.issuer}]
+    settings = app.state.settings.model_copy(update={"identity_providers": json.dumps(providers)})
+    started = create_app(settings)
+
+    async def start() -> None:
+        async with started.router.lifespan_context(started):
+            pass
+
+    try:
+        with pytest.raises(ValueError, match=r"^PECK_IDENTITY_PROVIDERS: ") as refused:
+            asyncio.run(start())
+    finally:
+        liar.forget()
+    told = str(refused.value)
+    assert "provider university, issuer" in told
+    assert repr(named.format(liar.issuer)) in told
+    assert repr(liar.issuer) in told
