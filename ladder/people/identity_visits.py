@@ -348,7 +348,7 @@ class ProviderClient:
         return _JsonAnswer(answer.status, answer.body, self._fault)
 
     def _fault(self, what: str) -> ProviderError:
-        return ProviderError(f"the answer of {self.provider.name} is not valid: {what}")
+        return ProviderError(f"the answer of {self.provider.name} is not valid: {what[:300]}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,14 +32,14 @@ def check_issuers(clients: Collection[ProviderClient]) -> None:
     for answer in done:
         provider = answers[answer]
         try:
-            named = answer.result().issuer
+            named = answer.result().issuer[:300]
         except ProviderError as error:
             _log_problem(provider, error.message)
             continue
         if named != provider.issuer:
             raise ValueError(
-                f"{SETTING}: provider {provider.key}, issuer: write {named!r}, as the provider names"
-                f" itself, and not {provider.issuer!r}"
+                f"{SETTING}: provider {provider.key}, issuer: write {named!r}, as the provider"
+                f" names itself, and not {provider.issuer!r}"
             )
 
 
