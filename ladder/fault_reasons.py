@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+DISQUALIFIED: Final = "disqualified: "
+"""Before the words of a host in the reason of a disqualified entry."""
 DETAILS: Final = " Details: "
 """Between the sentence of a seat's fault and its numbers."""
 OBSERVED: Final = re.compile(r" \((observation\.\w+ \d+)\)$")

@@ -6,6 +6,7 @@ season's log says from which number on a result counts or no longer counts.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,9 +16,12 @@ from ladder.entries import entries
 from ladder.entries.records import PauseCause
 from ladder.enums import VoidCause
 from ladder.errors import Conflict, Invalid, NotFound
-from ladder.ids import EntryId, SeasonId, UserId
+from ladder.fault_reasons import DISQUALIFIED
+from ladder.ids import AgentId, EntryId, SeasonId, UserId
 from ladder.leagues import sealed_medals, seasons
 from ladder.matches import matches
+from ladder.notices.events import EventSubject, record_events
+from ladder.notices.kinds import NoticeKind
 from ladder.people import audit_log
 
 SUBJECTS: Final = {"ent": "id", "age": "agent_id", "tea": "team_id"}
@@ -57,7 +61,7 @@ def disqualify(
     matches.void_matches(conn, trials, VoidCause.ENTRY_LEFT, "the entry was disqualified")
     rows = conn.execute(
         f"select id, case when pause_cause = '{PauseCause.TEAM_BLOCKED}' then 'active'"  # noqa: S608
-        "   else state end, team_id, disqualified_at is not null from entries"
+        "   else state end, agent_id, disqualified_at is not null from entries"
         f" where season_id = %s and {which} = %s order by id for update",
         (season_id, subject),
     ).fetchall()
@@ -77,7 +81,7 @@ def disqualify(
             "update entries set state = 'retired', deadline_at = null, next_try_at = null,"
             " paused_at = null, disqualified_at = now(),"
             " disqualified_from = %s, reason = %s where id = %s",
-            (state, f"disqualified: {reason}", entry),
+            (state, f"{DISQUALIFIED}{reason}", entry),
         )
     audit_id = audit_log.record_audit(
         conn,
@@ -91,6 +95,8 @@ def disqualify(
     )
     # Games of the disqualified affected every team.
     sealed_medals.unseal_all_medals(conn, season_id, audit_id)
+    told = {agent: EntryId(entry) for entry, _, agent, is_out in rows if not is_out}
+    _tell_teams(conn, NoticeKind.AGENT_DISQUALIFIED, told)
     return DisqualificationAct(audit_id, subject, tuple(entry for entry, _ in out))
 
 
@@ -121,15 +127,15 @@ def reinstate(
         "select id, case when exists (select 1 from teams t join seasons s"  # noqa: S608
         "     on s.id = e.season_id and s.state <> 'finished'"
         "     where t.id = e.team_id and t.ended_at is not null)"
-        "   then 'retired' else disqualified_from end from entries e"
+        "   then 'retired' else disqualified_from end, agent_id from entries e"
         f" where season_id = %s and {which} = %s and disqualified_at is not null"
         " and not exists (select 1 from exclusions x where x.season_id = e.season_id"
         "   and x.subject in (e.id, e.agent_id, e.team_id)) order by id for update",
         (season_id, subject),
     ).fetchall()
-    back = [EntryId(entry) for entry, _ in rows]
+    back = [EntryId(entry) for entry, _, _ in rows]
     _append_to_season_log(conn, season_id, "reinstate", back)
-    for entry, state in rows:
+    for entry, state, _ in rows:
         conn.execute(
             "update entries e set disqualified_at = null, disqualified_from = null, reason = null,"
             " deadline_at = case when %(state)s = 'pending' then now() end,"
@@ -158,7 +164,13 @@ def reinstate(
         season_id=season_id,
         details={"entries": back},
     )
+    _tell_teams(conn, NoticeKind.AGENT_REINSTATED, {agent: entry for entry, _, agent in rows})
     return DisqualificationAct(audit_id, subject, tuple(back))
+
+
+def _tell_teams(conn: Connection, kind: NoticeKind, told: Mapping[AgentId, EntryId]) -> None:
+    """Tells the teams of these agents; each has its newest entry."""
+    record_events(conn, [(kind, EventSubject(entry_id=entry)) for entry in told.values()])
 
 
 def _column_of_subject(subject: str) -> str:

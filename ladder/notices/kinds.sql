@@ -15,6 +15,8 @@ insert into notice_kinds (kind, audience, is_public, gathers_in, default_forms) 
     ('agent_paused', 'team', false, null, '{page,mail,webhook,discord,slack}'),
     ('agent_resumed', 'team', false, null, '{page,webhook,discord,slack}'),
     ('agent_retired', 'team', false, null, '{page,mail,webhook,discord,slack}'),
+    ('agent_disqualified', 'team', false, null, '{page,mail,webhook,discord,slack}'),
+    ('agent_reinstated', 'team', false, null, '{page,mail,webhook,discord,slack}'),
     ('faults_in_row', 'team', false, null, '{page,mail,webhook,discord,slack}'),
     ('scrim_finished', 'team', false, null, '{page}'),
     ('scrim_asked', 'team', false, null, '{page,mail,webhook,discord,slack}'),

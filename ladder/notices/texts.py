@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Self
 
-from ladder.fault_reasons import short_reason
+from ladder.fault_reasons import DISQUALIFIED, short_reason
 from ladder.notices.kinds import NoticeKind
 
 Facts = Mapping[str, Any]
@@ -82,6 +82,14 @@ def _agent(title: str, text: str, *, has_reason: bool = False) -> Callable[[Fact
         )
 
     return make
+
+
+def _disqualified(facts: Facts) -> Words:
+    before, _, why = (facts["reason"] or "").partition(DISQUALIFIED)  # else of another state
+    text = "A host of {league_title} disqualified it. It plays no matches there, and its results do"
+    return _agent("{agent_name} is disqualified", f"{text} not count.", has_reason=True)(
+        {**facts, "reason": "" if before else why}
+    )
 
 
 def _league(title: str, text: str, page: str = "") -> Callable[[Facts], Words]:
@@ -261,6 +269,11 @@ WORDS: Final[Mapping[NoticeKind, Callable[[Facts], Words]]] = {
     ),
     NoticeKind.AGENT_RETIRED: _agent(
         "{agent_name} is retired", "It no longer plays in {league_title}.", has_reason=True
+    ),
+    NoticeKind.AGENT_DISQUALIFIED: _disqualified,
+    NoticeKind.AGENT_REINSTATED: _agent(
+        "{agent_name} is no longer disqualified",
+        "A host of {league_title} undid the disqualification: its results count again.",
     ),
     NoticeKind.FAULTS_IN_ROW: _agent(
         "{agent_name} failed in {faults} matches in a row",

@@ -10,7 +10,7 @@ from typing import Final
 from psycopg.rows import class_row
 
 from ladder.database.db import Connection
-from ladder.ids import LeagueId, SeasonId, TeamId, UserId
+from ladder.ids import AgentId, LeagueId, SeasonId, TeamId, UserId
 from ladder.standings import leaderboard
 from ladder.standings.board_records import BoardRow
 
@@ -22,13 +22,16 @@ PEOPLE: Final = (
     " listed as (select * from roster where league_id = %(league)s and role = 'competitor')"
     " select r.external_id, coalesce(r.name, u.name) as name, u.id as user_id, u.name as account,"
     " t.id as team_id, t.name as team, coalesce(s.submissions, 0) as submissions,"
-    " s.passed_at is not null as has_passed, s.passed_at, s.state"
+    " s.passed_at is not null as has_passed, s.passed_at, s.state, s.games"
     " from people p full join listed r on r.user_id = p.user_id"
     " left join users u on u.id = coalesce(p.user_id, r.user_id)"
     " left join season_competitors c on c.season_id = %(season)s and c.user_id = u.id"
     " left join teams t on t.id = c.team_id"
     " left join lateral (select count(*) as submissions, min(e.activated_at) as passed_at,"
-    "     (array_agg(e.state order by e.id desc))[1] as state from entries e"
+    "     (array_agg(case when exists (select 1 from exclusions x where x.season_id = e.season_id"
+    "       and x.subject in (e.id, e.agent_id, e.team_id)) then 'disqualified' else e.state end"
+    "       order by e.id desc))[1] as state,"
+    "     (array_agg(e.games order by e.id desc))[1] as games from entries e"
     "   where e.season_id = %(season)s and e.team_id = c.team_id and not e.is_anchor) s on true"
     " where %(people)s::text[] is null or u.id = any(%(people)s)"
     " order by r.external_id nulls last, lower(coalesce(r.name, u.name)), u.id"
@@ -47,6 +50,7 @@ class _Person:
     has_passed: bool
     passed_at: datetime | None
     state: str | None
+    games: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +73,25 @@ class Participant:
     passed_at: datetime | None
     """When the first one passed."""
     latest_state: str | None
-    """State of the newest submission's entry."""
+    """State of the newest submission's entry, or ``disqualified``."""
     rank: int | None
     rank_low: int | None
     rank_high: int | None
     score: float | None
     """Official, or live before the first fit; None without a place, or if a match has one seat."""
     medal: str | None
+    games: int
+    """Games of the entry with the place, else of the newest submission's entry."""
+
+
+@dataclass(frozen=True, slots=True)
+class DisqualifiedTeam:
+    """A team without a place, and its newest disqualified entry."""
+
+    team_id: TeamId
+    team_name: str
+    agent_id: AgentId
+    agent_name: str
     games: int
 
 
@@ -119,7 +135,23 @@ def list_participants(
                 rank_high=place.rank_high if place else None,
                 score=round(scored.score_and_sigma[0], 3) if scored else None,
                 medal=row.medal if row else None,
-                games=row.games if row else 0,
+                games=row.games if row else one.games or 0,
             )
         )
     return found
+
+
+def list_disqualified(
+    conn: Connection, season_id: SeasonId, rows: Iterable[BoardRow]
+) -> list[DisqualifiedTeam]:
+    """Returns the disqualified teams that have none of these rows of the board, by name."""
+    with conn.cursor(row_factory=class_row(DisqualifiedTeam)) as cur:
+        found = cur.execute(
+            "select distinct on (e.team_id) e.team_id, t.name as team_name, e.agent_id,"
+            " a.name as agent_name, e.games from entries e join teams t on t.id = e.team_id"
+            " join agents a on a.id = e.agent_id where e.season_id = %s"
+            " and e.disqualified_at is not null and e.team_id <> all (%s)"
+            " order by e.team_id, e.id desc",
+            (season_id, [row.team_id for row in rows]),
+        ).fetchall()
+    return sorted(found, key=lambda one: (one.team_name, one.team_id))

@@ -64,7 +64,7 @@ def unpack(file: IO[bytes], folder: str, most_bytes: int) -> dict[str, Any]:
         else:
             _store_single_file(file, tree)
     except (tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile, zlib.error, EOFError) as error:
-        raise ArchiveRefused(f"the archive is damaged: {error}") from None
+        raise ArchiveRefused(f"the archive is damaged; pack it again: {error}") from None
     except (NotImplementedError, RuntimeError) as error:
         raise ArchiveRefused(f"the archive uses a feature that is not supported: {error}") from None
     except ArchiveRefused:
@@ -89,7 +89,17 @@ def _is_tar(start: bytes) -> bool:
 
 
 def _untar(file: IO[bytes], tree: _UnpackedTree, mode: Literal["r:", "r:gz"]) -> None:
-    with tarfile.open(fileobj=file, mode=mode) as archive:
+    """Unpack a tar up to its end. `tarfile` also stops at a cut or broken header, without error."""
+
+    class Header(tarfile.TarInfo):
+        last = b""
+
+        @classmethod
+        def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Header:
+            Header.last = bytes(buf)
+            return super().frombuf(buf, encoding, errors)
+
+    with tarfile.open(fileobj=file, mode=mode, tarinfo=Header) as archive:
         for member in archive:
             archive.members = []  # type: ignore[attr-defined]  # it would keep every header
             name = tree.check_member_name(member.name)
@@ -104,6 +114,10 @@ def _untar(file: IO[bytes], tree: _UnpackedTree, mode: Literal["r:", "r:gz"]) ->
                 raise ArchiveRefused(
                     f"is {_member_type(member)}; only files and folders are allowed", name
                 )
+        if Header.last != bytes(tarfile.BLOCKSIZE):
+            raise tarfile.ReadError("files are missing, since it is cut off or a header is broken")
+        # To the end, because the checksum of gzip stands there.
+        tree.read_tail(archive.fileobj)
 
 
 def _member_type(member: tarfile.TarInfo) -> str:
@@ -120,7 +134,11 @@ def _member_type(member: tarfile.TarInfo) -> str:
 
 def _unzip(file: IO[bytes], tree: _UnpackedTree) -> None:
     with zipfile.ZipFile(file) as archive:
-        for member in archive.infolist():
+        members = archive.infolist()
+        if members and min(member.header_offset for member in members) != 0:
+            # The list of names of a .zip inside, if the archive is cut off behind it.
+            raise zipfile.BadZipFile("its list of names does not fit its files; it may be cut off")
+        for member in members:
             name = tree.check_member_name(member.orig_filename)
             mode = member.external_attr >> 16
             if stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
@@ -265,6 +283,14 @@ class _UnpackedTree:
             raise ArchiveRefused("is shorter than the archive says", printable_name(path))
         self.bytes += written
         self.occupied += _INODE_BYTES - (-written // _PAGE_BYTES) * _PAGE_BYTES
+
+    def read_tail(self, source: IO[bytes] | Any) -> None:
+        """Read what stands behind the last file. Raises ArchiveRefused if it is too large."""
+        left = self._most_bytes - self.bytes
+        while chunk := source.read(_CHUNK):
+            left -= len(chunk)
+            if left < 0:
+                raise ArchiveRefused(f"unpacks to more than {self._most_bytes >> 20} MB in all")
 
     def check_manifest(self) -> bundle_manifest.Manifest:
         """Return the bundle's manifest. Makes the agent's program executable, whatever its mode.

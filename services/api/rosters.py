@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
@@ -13,8 +13,9 @@ from ladder.ids import TeamId
 from ladder.leagues import leagues, records, roster_file
 from ladder.leagues import rosters as stored
 from ladder.people.permissions import may_manage
-from ladder.standings import leaderboard
+from ladder.standings import leaderboard, participants
 from ladder.standings.board_records import BoardRow
+from ladder.standings.participants import DisqualifiedTeam
 from services.api.leaderboard import EstimateOut
 from services.http import permissions
 from services.http.app_state import Db
@@ -67,7 +68,7 @@ class RosterLineOut(BaseModel):
 
 
 class FinalStandingOut(BaseModel):
-    """One team's row. Anchors have no rank."""
+    """One team's row. Anchors and disqualified teams have no rank."""
 
     rank: int | None
     team: str
@@ -83,6 +84,7 @@ class FinalStandingOut(BaseModel):
     medal: str | None
     games: int
     is_anchor: bool
+    is_disqualified: bool = Field(description="such teams come last, by name")
     estimates: list[EstimateOut] = Field(
         description="the measures of a season whose matches have one seat; CSV has three columns "
         "for each: the value and both ends of its 95 % interval"
@@ -183,6 +185,10 @@ def export_standings(
     if may_manage(who, records.league_resource(league)):
         known = stored.external_ids(conn, league.id)
     items = [final_standing(row, known) for row in board.rows]
+    items += [
+        disqualified_standing(row, known)
+        for row in participants.list_disqualified(conn, found.id, board.rows)
+    ]
     name = f"{league.slug}-{found.number}.{format}"
     headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
     if format == "csv":
@@ -211,12 +217,29 @@ def final_standing(row: BoardRow, known: Mapping[TeamId, list[str]] | None) -> F
         "medal": row.medal,
         "games": row.games,
         "is_anchor": row.is_anchor,
+        "is_disqualified": False,
         "estimates": [EstimateOut.model_validate(each) for each in row.estimates],
     }
+    return standing_out(values, known)
+
+
+def disqualified_standing(
+    row: DisqualifiedTeam, known: Mapping[TeamId, list[str]] | None
+) -> FinalStandingOut:
+    """A row of a team that is not on the leaderboard."""
+    values: dict[str, Any] = dict.fromkeys(FinalStandingOut.model_fields)
+    values |= {"team": row.team_name, "team_id": row.team_id, "games": row.games}
+    values |= {"agent": row.agent_name, "agent_id": row.agent_id, "estimates": []}
+    return standing_out({**values, "is_anchor": False, "is_disqualified": True}, known)
+
+
+def standing_out(
+    values: Mapping[str, Any], known: Mapping[TeamId, list[str]] | None
+) -> FinalStandingOut:
     if known is None:
         return FinalStandingOut.model_validate(values)
     return HostFinalStandingOut.model_validate(
-        {**values, "external_ids": known.get(row.team_id, [])}
+        {**values, "external_ids": known.get(values["team_id"], [])}
     )
 
 
@@ -230,7 +253,10 @@ def standings_csv(items: Iterable[FinalStandingOut], is_host: bool) -> str:
     rows = (
         [
             *(getattr(item, column) for column in columns),
-            *(number for one in item.estimates for number in (one.value, one.low, one.high)),
+            *(
+                [number for one in item.estimates for number in (one.value, one.low, one.high)]
+                or [None] * len(measure_columns)
+            ),
         ]
         for item in items
     )

@@ -43,6 +43,8 @@ KIND_WORDS: Final = {
     NoticeKind.AGENT_PAUSED: "A remote agent is paused",
     NoticeKind.AGENT_RESUMED: "A paused agent plays again",
     NoticeKind.AGENT_RETIRED: "An agent is retired by the site",
+    NoticeKind.AGENT_DISQUALIFIED: "A host disqualifies your agent",
+    NoticeKind.AGENT_REINSTATED: "A host undoes a disqualification of your agent",
     NoticeKind.FAULTS_IN_ROW: "An agent made a fault in five rated matches in a row",
     NoticeKind.SCRIM_FINISHED: "A scrim is over",
     NoticeKind.SCRIM_ASKED: "Another team asks for a scrim",

@@ -124,3 +124,27 @@ def test_hosts_export_who_passed_validation_and_where_everybody_stands(
         path = "/leagues/public/people/export"
         assert browser.get(path).content == (tmp_path / "p.csv").read_bytes()
         assert member_browser.get(path).status_code == 403
+
+
+def test_a_disqualified_student_stands_in_both_exports(world: World) -> None:
+    enlist(world)
+    host, season, team = world.client("host"), world.seasons["public"], world.teams["member"]
+    games = next(row for row in host.leaderboard("public") if row["team_id"] == team)["games"]
+    host.disqualify(season, team, "it colludes")
+    (student,) = [
+        row for row in json.loads(host.participants("public"))["items"] if row["team_id"] == team
+    ]
+    assert student["latest_state"] == "disqualified"
+    assert student["has_passed"]
+    assert student["rank"] is student["score"] is student["medal"] is None
+    rows = json.loads(host.standings("public"))["items"]
+    assert [row["is_disqualified"] for row in rows] == [False, False, True]
+    assert rows[-1]["team_id"] == team
+    assert rows[-1]["rank"] is rows[-1]["score"] is None
+    assert rows[-1]["external_ids"] == ["s-1"]
+    assert rows[-1]["games"] == games > 0
+    last = list(csv.DictReader(io.StringIO(host.standings("public", form="csv"))))[-1]
+    assert (last["team_id"], last["rank"], last["is_disqualified"]) == (team, "", "True")
+    host.reinstate(season, team, "it did not")
+    rows = json.loads(host.standings("public"))["items"]
+    assert not any(row["is_disqualified"] for row in rows)

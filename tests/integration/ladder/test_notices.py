@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ladder.database.db import Connection
 from ladder.entries import entries
 from ladder.enums import LeagueRole, Visibility
@@ -15,6 +17,7 @@ from ladder.leagues import (
     seasons,
     terms,
 )
+from ladder.moderation import disqualifications
 from ladder.notices import inbox
 from ladder.notices.events import EventSubject, record_event
 from ladder.notices.kinds import Form, NoticeKind
@@ -84,6 +87,42 @@ def test_a_team_is_told_how_its_validation_ended(contest: Contest) -> None:
     assert inbox.count_unread(contest.conn, mine) == 2
     assert inbox.mark_read(contest.conn, mine, NoticeId(oldest.id)) == 1
     assert inbox.count_unread(contest.conn, mine) == 1
+
+
+@pytest.mark.parametrize("of", ["entry", "agent", "team"])
+def test_a_team_is_told_of_its_disqualification_and_reinstatement(
+    contest: Contest, of: str
+) -> None:
+    entry = contest.active()
+    mine = owner(contest, entry)
+    found = entries.get_entry(contest.conn, entry)
+    subject = {"entry": entry, "agent": found.agent_id, "team": found.team_id}[of]
+    season, by = contest.season.id, contest.host
+    disqualifications.disqualify(contest.conn, season, subject, by=by, reason="it colludes")
+    newest = inbox.list_notices(contest.conn, mine)[0]
+    assert newest.kind is NoticeKind.AGENT_DISQUALIFIED
+    assert newest.text.endswith("its results do not count. The reason: it colludes.")
+    assert newest.path == f"/agents/{found.agent_id}?entry={entry}"
+    disqualifications.reinstate(contest.conn, season, subject, by=by, reason="it did not")
+    newest, before = inbox.list_notices(contest.conn, mine)[:2]
+    assert newest.kind is NoticeKind.AGENT_REINSTATED
+    assert "its results count again" in newest.text
+    assert before.kind is NoticeKind.AGENT_DISQUALIFIED
+
+
+def test_a_rejected_agent_of_a_disqualified_team_gets_no_reason_of_another(
+    contest: Contest,
+) -> None:
+    entry = contest.pending()
+    contest.play(contest.validation(entry), [1] * 4, ["ERROR", "DONE", "DONE", "DONE"])
+    found = entries.get_entry(contest.conn, entry)
+    mine = owner(contest, entry)
+    disqualifications.disqualify(
+        contest.conn, contest.season.id, found.team_id, by=contest.host, reason="it colludes"
+    )
+    newest = inbox.list_notices(contest.conn, mine)[0]
+    assert newest.kind is NoticeKind.AGENT_DISQUALIFIED
+    assert newest.text.endswith("its results do not count.")
 
 
 def test_several_faults_in_a_row_give_one_notice(contest: Contest) -> None:

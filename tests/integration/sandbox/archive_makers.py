@@ -212,6 +212,19 @@ def split_gzip() -> bytes:
     return gzip.compress(plain[:700]) + gzip.compress(plain[700:])
 
 
+def cut_tar(length: int) -> bytes:
+    """The first bytes of a .tar of main.py, of 2 blocks, and another file."""
+    assert len(MAIN) <= 512
+    return gzip.decompress(tar(("main.py", MAIN), ("weights.bin", b"x" * 600)))[:length]
+
+
+def zip_cut_behind_inner() -> bytes:
+    """A .zip that is cut off behind a .zip in it, which has a list of names of its own."""
+    inner = zipped(("main.py", MAIN))
+    whole = zipped(("first.txt", b"x"), ("inner.zip", inner), ("main.py", MAIN), compress=0)
+    return whole[: whole.index(inner) + len(inner)]
+
+
 class _Stream(io.RawIOBase):
     """A file that cannot seek, so that sizes must follow the data."""
 
