@@ -93,6 +93,7 @@ from services.http.attempt_limits import AttemptLimits
 from services.http.body_limits import BodyLimit
 from services.http.compression import PageCompression
 from services.http.ending import Ending
+from services.http.head_answers import HeadAnswers
 from services.http.leaderboard_cache import LeaderboardCache
 from services.http.live_limits import WatcherLimits
 from services.http.live_matches import LiveMatches
@@ -246,6 +247,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.add_middleware(BodyLimit)
     app.add_middleware(SecurityHeaders, base_url=chosen.base_url)
     app.add_middleware(TimingMiddleware, measures=measures)
+    app.add_middleware(HeadAnswers)
     return app
 
 

@@ -23,6 +23,8 @@ class Environment:
     """Folder for all data of `peck up`."""
     games: str
     """Files of external games, with commas between."""
+    proxy_addresses: str
+    """Addresses from which a proxy reaches `peck up`, with commas between."""
 
     @classmethod
     def read(cls) -> Environment:

@@ -225,6 +225,8 @@ class LocalInstance(ProcessSupervisor):
                 *("--timeout-graceful-shutdown", "2"),
             ],
             inherit=(listener,),
+            # uvicorn would believe X-Forwarded-For from every program on this machine.
+            more={"FORWARDED_ALLOW_IPS": Environment.read().proxy_addresses},
         )
 
     def _await_api(self) -> None:

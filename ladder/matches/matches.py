@@ -235,8 +235,8 @@ def void_matches(
     return int(row[0])
 
 
-def queue_counts(conn: Connection) -> list[QueueCount]:
-    """Returns the length of every queue."""
+def queue_counts(conn: Connection, *, with_hidden: bool = True) -> list[QueueCount]:
+    """Returns the length of every queue, with or without the matches that an embargo hides."""
     with conn.cursor(row_factory=class_row(QueueCount)) as cur:
         return cur.execute(
             "select q.queue, count(m.id) filter (where m.state = 'queued') as queued,"
@@ -244,8 +244,10 @@ def queue_counts(conn: Connection) -> list[QueueCount]:
             " min(m.created_at) filter (where m.state = 'queued') as oldest_queued_at"
             " from unnest(%s::text[]) as q(queue) left join matches m"
             " on m.queue = q.queue and m.state in ('queued', 'running')"
+            " and (%s or not exists (select 1 from tournament_games g"
+            "   where g.match_id = m.id and g.embargo <> 'public'))"
             " group by q.queue order by q.queue",
-            (list(QUEUES),),
+            (list(QUEUES), with_hidden),
         ).fetchall()
 
 

@@ -21,7 +21,6 @@ from ladder import ids
 from ladder.database.db import Connection, atomic_function
 from ladder.errors import Conflict, Forbidden, Invalid, NotFound
 from ladder.ids import TokenId, UserId
-from ladder.moments import moment_text
 from ladder.people import audit_log, quotas
 from ladder.people.records import User, Viewer
 from ladder.people.request_models import NewToken
@@ -103,27 +102,19 @@ def mint_token(
 
 @atomic_function
 def mint_requested_token(
-    conn: Connection, by: Viewer, owner: User, asked: NewToken, held: str | None
+    conn: Connection, by: Viewer, owner: User, asked: NewToken
 ) -> tuple[Token, str]:
-    """Creates a token of ``owner``; ``held`` is the text of the token that ``by`` used.
+    """Creates a token of ``owner``. The caller checked that the token of ``by`` is a full one.
 
-    Returns the token and its text. Nobody gives more than the token they use: other scopes, or a
-    later expiry. Raises Forbidden, and LimitReached.
+    Returns the token and its text. Nobody gives other scopes than those of the token they use.
+    Raises Forbidden, and LimitReached.
     """
     wider = sorted(set(asked.scopes) - by.scopes)
     if wider:
         raise Forbidden(f"A token can only give its own scopes; this one lacks {wider[0]!r}.")
     if "admin" in asked.scopes and not owner.is_admin:
         raise Forbidden(f"{owner.name} is not an administrator.")
-    expires_at = asked.expires_at
-    if held is not None:
-        end = expiry_of(conn, held)
-        if end is not None and expires_at is not None and expires_at > end:
-            raise Forbidden(
-                f"A token cannot outlive the token that creates it: {moment_text(end)}."
-            )
-        expires_at = expires_at or end
-    made = mint_token(conn, owner.id, asked.label, sorted(set(asked.scopes)), expires_at)
+    made = mint_token(conn, owner.id, asked.label, sorted(set(asked.scopes)), asked.expires_at)
     if owner.id != by.user_id:
         scopes = ", ".join(made[0].scopes)
         audit_log.record_audit(

@@ -133,7 +133,8 @@ def enter_agent(
     """
     found = tournaments.lock_tournament_row(conn, tournament_id)
     if found.state not in (TournamentState.REGISTRATION, TournamentState.CHECK_IN):
-        raise Conflict(f"registration is not open: the tournament is {found.state}", field="agent")
+        state = tournaments.state_for_all(conn, found)
+        raise Conflict(f"registration is not open: the tournament is {state}", field="agent")
     known = {one.agent_id: one for one in entrants_of(conn, tournament_id)}
     invited = known.get(agent.id)
     if found.entry_rule is EntryRule.TOP:
@@ -189,7 +190,8 @@ def check_in(
     """Says that the agent takes part. Raises Conflict outside the check-in, NotFound."""
     found = tournaments.lock_tournament_row(conn, tournament_id)
     if found.state is not TournamentState.CHECK_IN:
-        raise Conflict(f"the check-in is not open: the tournament is {found.state}")
+        state = tournaments.state_for_all(conn, found)
+        raise Conflict(f"the check-in is not open: the tournament is {state}")
     changed = conn.execute(
         "update tournament_entrants set checked_in_at = coalesce(checked_in_at, now())"
         " where tournament_id = %s and agent_id = %s and state = 'entered'",
@@ -206,6 +208,7 @@ def withdraw(
 ) -> None:
     """Takes an agent out at its team's wish. After the lock its open pairings are walk-overs.
 
+    A team may still withdraw from a tournament whose end is hidden: a refusal would tell the end.
     Raises Conflict, NotFound.
     """
     _take_out(conn, tournament_id, agent_id, EntrantState.WITHDRAWN, None)
@@ -262,7 +265,8 @@ def _take_out(
     reason: str | None,
 ) -> Tournament:
     found = tournaments.lock_tournament_row(conn, tournament_id)
-    if found.state.is_over:
+    by_team = state is EntrantState.WITHDRAWN
+    if (tournaments.state_for_all(conn, found) if by_team else found.state).is_over:
         raise Conflict(_too_late(found, state))
     changed = conn.execute(
         "update tournament_entrants set state = %s, reason = %s, last_position ="

@@ -118,6 +118,20 @@ def lock_tournament_row(conn: Connection, tournament_id: TournamentId) -> Tourna
     return get_tournament(conn, tournament_id)
 
 
+def state_for_all(conn: Connection, found: Tournament) -> TournamentState:
+    """The state as everybody may know it. Texts for others than hosts name this state alone.
+
+    A tournament that is over runs on while a result of it is hidden from anybody.
+    """
+    if found.state is not TournamentState.FINISHED:
+        return found.state
+    hides = conn.execute(
+        f"select 1 from tournaments t where t.id = %s and {HIDES}",  # noqa: S608
+        (found.id,),
+    ).fetchone()
+    return TournamentState.FINISHED if hides is None else TournamentState.RUNNING
+
+
 def list_tournaments(
     conn: Connection,
     viewer: Viewer,

@@ -1,7 +1,8 @@
 """Metrics for Prometheus: gauges read from the database, and histograms of this process.
 
 Everybody may read metrics of machines and queues. Metrics of seasons cover the seasons that the
-token may see, or the public seasons without a token. Only administrators see answer times.
+token may see, or the public seasons without a token. Only administrators see answer times, and
+matches of tournaments whose results are hidden.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from ladder.leagues import records
 from ladder.leagues.records import League, Season
 from ladder.matches import matches
 from ladder.matches import workers as matches_workers
+from ladder.matches.matches import QueueCount
 from ladder.people import permissions
 from ladder.people.records import Viewer
 from ladder.reports import season_health
@@ -43,7 +45,8 @@ def read_metrics(conn: Db, who: Anyone, app_state: AppState) -> MetricsResponse:
     """In Prometheus' text format. An administrator's token includes private leagues."""
     shown = visible_playing_seasons(conn, who)
     app_state.measures.observe_new_matches(conn, shown)
-    families = [*queue_metrics(conn), *worker_metrics(conn), *season_metrics(conn, shown)]
+    counts = matches.queue_counts(conn, with_hidden=who.is_admin)
+    families = [*queue_metrics(counts), *worker_metrics(conn), *season_metrics(conn, shown)]
     families.append(fault_metric(app_state.settings.redis_url, app_state.blobs))
     labels = {(league.slug, str(season.number)) for season, league in shown}
     families += [
@@ -65,8 +68,7 @@ class MetricFamilies(Collector):
         return self.families
 
 
-def queue_metrics(conn: Connection) -> Iterable[Metric]:
-    counts = matches.queue_counts(conn)
+def queue_metrics(counts: Iterable[QueueCount]) -> Iterable[Metric]:
     under_way = Gauge(
         "peck_matches", "Unfinished matches, by queue and state.", labels=("queue", "state")
     )

@@ -15,7 +15,7 @@ from ladder.people.records import User, Viewer
 from ladder.people.request_models import NewToken
 from services.api.teams import TeamOut
 from services.http.app_state import Db
-from services.http.auth import Admin, Credentials, Known, require_full_token
+from services.http.auth import Admin, Credentials, FullToken, Known, require_full_token
 from services.http.idempotency import Idempotent
 from services.http.lazy_routes import LazyRoute
 from services.http.paging import Page, Paging
@@ -153,15 +153,14 @@ def list_teams_of_user(user: UserKey, conn: Db, who: Known) -> Page[TeamOut]:
     tags=["tokens"],
 )
 def mint_token(
-    user: UserKey, body: NewToken, conn: Db, who: Known, credentials: Credentials, once: Idempotent
+    user: UserKey, body: NewToken, conn: Db, who: FullToken, once: Idempotent
 ) -> Response:
-    """A token gets at most the caller's scopes and expires no later than the caller's token.
-    Administrators may mint tokens for any user."""
+    """The caller's token needs all scopes that a password gives and must not expire, because the
+    new token outlives it. Administrators may mint tokens for any user."""
     owner = own_or_any_user(conn, who, user)
 
     def mint() -> MintedToken:
-        held = credentials.credentials if credentials is not None else None
-        token, text = tokens.mint_requested_token(conn, who, owner, body, held)
+        token, text = tokens.mint_requested_token(conn, who, owner, body)
         shown = TokenOut.model_validate(token)
         return MintedToken(**shown.model_dump(), token=text)
 

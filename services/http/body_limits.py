@@ -14,6 +14,7 @@ from typing import Final
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ladder.sizes import size_text
@@ -44,6 +45,10 @@ class BodyLimit:
             return
 
         scope.setdefault("state", {})["began"] = earliest_arrival(scope)
+        names = {name for name, _ in scope["headers"]}
+        if {b"content-length", b"transfer-encoding"} <= names:
+            await two_lengths()(scope, receive, send)
+            return
 
         if UPLOADS.match(f"{scope['method']} {scope['path']}") is not None:
             await self.app(scope, receive, send)
@@ -88,6 +93,13 @@ class BodyLimit:
             return message
 
         await self.app(scope, counted, send)
+
+
+def two_lengths() -> Response:
+    """Refuses a request whose headers name two lengths, and ends the connection: the server would
+    take the rest of the longer one for another request (RFC 9112, 6.3)."""
+    detail = "Send Content-Length or Transfer-Encoding, not both."
+    return problem_response("malformed", detail, headers={"Connection": "close"})
 
 
 def earliest_arrival(scope: Scope) -> float:

@@ -11,6 +11,7 @@ from services.http.body_limits import JSON_LIMIT_BYTES
 
 LOGIN_FAILED: Final = "Copy the whole token again: this one is mistyped, expired or revoked."
 STALE_FORM: Final = "Load the page again: this form is out of date or comes from another site."
+ONLY_READS: Final = "Sign in with your password: the token of this session can only read."
 CHANGED_MEANWHILE: Final = (
     "Save again to keep your entry: someone has changed this to {!r} since you opened the form."
 )

@@ -12,6 +12,7 @@ from ladder.errors import LadderError
 from ladder.ids import UserId
 from ladder.leagues import invitations, joining, staff, terms
 from ladder.people.records import Viewer
+from services.http import auth
 from services.http.app_state import Db
 from services.web import formatting, session
 from services.web.account import redirect
@@ -100,6 +101,7 @@ def join_league(
     session.check_form(request, form_token)
     if who.user_id is None:
         return redirect(formatting.sign_in_address("/join", code=code))
+    auth.check_scopes(who, ["agents:write"])
     try:
         _, league, _ = joining.join_league(conn, who.user_id, code, digest)
     except LadderError as error:

@@ -11,7 +11,7 @@ from ladder.people import confirmation, mail_addresses, one_time_links
 from ladder.people.one_time_links import LinkPurpose
 from services.http import mailing
 from services.http.app_state import AppState, Db
-from services.web import formatting, session
+from services.web import formatting
 from services.web.account import redirect
 from services.web.page_rendering import PageRoute, render
 from services.web.session import Visitor
@@ -91,13 +91,13 @@ def prove_address(
     request: Request, conn: Db, who: Visitor, secret: Secret, form_token: FormToken = ""
 ) -> Response:
     """Stores the address."""
-    session.check_form(request, form_token)
-    if who.user_id is None:
+    user_id = person_of_form(request, conn, who, form_token)
+    if user_id is None:
         return redirect(TO_SIGN_IN)
-    before = mail_addresses.proven_address(conn, who.user_id)
+    before = mail_addresses.proven_address(conn, user_id)
     try:
         with conn.transaction():
-            address = mail_addresses.prove_address(conn, who.user_id, secret)
+            address = mail_addresses.prove_address(conn, user_id, secret)
     except (NotFound, Conflict) as error:
         status = 409 if isinstance(error, Conflict) else 404
         return link_page(request, wrong=error.message, status=status)

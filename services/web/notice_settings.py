@@ -15,7 +15,7 @@ from ladder.notices.channels import FAILURES_UNTIL_OFF
 from ladder.notices.kinds import NoticeKind
 from ladder.people import sessions
 from ladder.people.records import Viewer
-from services.http import notice_channels
+from services.http import auth, notice_channels
 from services.http.app_state import AppState, Db, transaction
 from services.http.attempt_limits import Limits
 from services.http.path_parameters import ChannelKey, FeedKey
@@ -123,6 +123,7 @@ def revoke_feed(feed: FeedKey, conn: Db, who: Visitor, given: forms.Sent) -> Res
     """Ends a private feed."""
     if who.user_id is None:
         return redirect(TO_SIGN_IN)
+    auth.check_scopes(who, ["agents:write"])
     feeds.revoke_feed(conn, who.user_id, NoticeFeedId(feed))
     return redirect(f"{PAGE}#feeds")
 
@@ -132,6 +133,7 @@ def change_preferences(conn: Db, who: Visitor, given: forms.Sent) -> Response:
     """Stores the table: each shown box that is not ticked is off."""
     if who.user_id is None:
         return redirect(TO_SIGN_IN)
+    auth.check_scopes(who, ["agents:write"])
     ticked = {str(each) for each in given.getlist("on")}
     shown = {str(each) for each in given.getlist("column")}
     chosen = {
@@ -225,6 +227,7 @@ def change_channel(
     session.check_form(request, form_token)
     if who.user_id is None:
         return redirect(TO_SIGN_IN)
+    auth.check_scopes(who, ["agents:write"])
     channel_id = ChannelId(channel)
     if act == "delete":
         channels.delete_channel(conn, who.user_id, channel_id)

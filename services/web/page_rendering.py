@@ -65,7 +65,7 @@ templates.tests["contains"] = lambda values, one: one in values
 def render(
     request: Request, template: str, *, status: int = 200, etag: str | None = None, **values: Any
 ) -> HTMLResponse:
-    """The page, for the viewer that ``session.visitor_of_request`` found."""
+    """The page, for the viewer that ``session.find_visitor`` found."""
     viewer = getattr(request.state, "viewer", None)
     content = templates.get_template(template).render(
         request=request,

@@ -77,7 +77,7 @@ from services.web import (
     upload,
 )
 from services.web.page_rendering import FOLDER, PageRoute, problem_page, render
-from services.web.session import Visitor, visitor_of_request
+from services.web.session import Visitor, find_visitor
 
 OF_PROGRAMS = ("/v1", "/health", "/metrics")
 """Paths with these prefixes never answer with a page."""
@@ -178,4 +178,4 @@ def find_viewer(request: Request) -> None:
     """Finds the visitor for an error page outside the routes. Leaves an unknown one on failure."""
     failures = (psycopg.Error, psycopg_pool.PoolTimeout)
     with contextlib.suppress(*failures), transaction(app_state_of(request)) as conn:
-        visitor_of_request(request, conn)
+        find_visitor(request, conn)

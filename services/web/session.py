@@ -44,6 +44,23 @@ SYSTEMS: Final = (
     ("Mac OS X", "macOS"),
     ("Linux", "Linux"),
 )
+FORMS_OF_READERS: Final = {
+    "/sign-in": "begins another session, by what the form proves",
+    "/sign-up": "makes another account",
+    "/sign-out": "ends this session alone",
+    "/sign-in/passkey/options": "a step of the sign-in",
+    "/sign-in/passkey": "begins another session, by the passkey",
+    "/sign-in/with/{key}": "a step of the sign-in",
+    "/sign-up/address": "a step of the sign-up",
+    "/sign-up/identity": "makes another account",
+    "/recover/code": "recovers the account whose code the form proves",
+    "/recover/mail": "mails a link to the owner of the account",
+    "/recover/{secret}": "recovers the account whose link the form proves",
+    "/device": "shows which device waits; the answer to it needs a full session",
+    "/me/notices/read": "only the reader sees what is read",
+    "/shows/{secret}": "whoever knows the address moves the show, without a session too",
+}
+"""Forms that a session may send whose token only reads, and why."""
 DRAWN: Final = secrets.token_hex(32)
 """Key for signatures if no secret is set: sessions then end with the process."""
 
@@ -54,7 +71,20 @@ def sign_text(request: Request, purpose: str, text: str) -> str:
 
 
 def visitor_of_request(request: Request, conn: Db) -> Viewer:
-    """The person behind the session cookie, or an anonymous viewer."""
+    """The person behind the session cookie, or an anonymous viewer.
+
+    Refuses a form from a session whose token only reads, except FORMS_OF_READERS. So no form
+    changes something for it, whatever else its route checks. Raises ProblemError.
+    """
+    viewer = find_visitor(request, conn)
+    is_form = request.method == "POST" and request.scope["route"].path not in FORMS_OF_READERS
+    if is_form and viewer.user_id is not None and viewer.scopes <= {"read"}:
+        raise ProblemError("forbidden", form_texts.ONLY_READS)
+    return viewer
+
+
+def find_visitor(request: Request, conn: Connection) -> Viewer:
+    """The person behind the session cookie, or an anonymous viewer; refuses nobody."""
     key = cookie_of_request(request, SESSION)
     found = sessions.viewer_of_session(conn, key) if key else None
     request.state.session_id = found[0] if found else None

@@ -8,6 +8,10 @@ from ladder.privacy.rules.rule import AGENTS, OWN_SEATS, Rule
 
 ATTEMPTS_USED_UP: Final = "x.attempt || ' attempts used up'"
 """SQL: the reason of such a void match without the message of a machine."""
+COURSE: Final = (
+    *("state", "published", "position", "problem", "champion", "finished_at", "is_due"),
+)
+"""Columns of a tournament that tell how far it is, also while results are hidden."""
 
 RULES: Final = (
     Rule(
@@ -18,9 +22,8 @@ RULES: Final = (
         erased={"title": "'Tournament ' || right(x.id, 4)", "description": "''"},
         named=("title", "description", "end_reason"),
         named_where="x.league_id = any (%(near)s)",
-        impersonal="id league_id season_id plan state entry_rule embargo draw_digest published"
-        " position problem created_by",
-        secret=("draw_seed",),
+        impersonal="id league_id season_id plan entry_rule embargo draw_digest created_by",
+        secret=("draw_seed", *COURSE),
     ),
     Rule(
         "tournament_entrants",
@@ -31,7 +34,8 @@ RULES: Final = (
         named_where="x.tournament_id in (select id from tournaments"
         " where league_id = any (%(near)s))",
         impersonal="tournament_id agent_id team_id state entry_id submission_id profile"
-        " last_position told_pairing told_result",
+        " told_pairing told_result",
+        secret=("last_position",),
     ),
     Rule(
         "tournament_acts",
@@ -39,6 +43,7 @@ RULES: Final = (
         "as long as the league",
         mine="x.by_user = %(user)s",
         erased={"details": "'{}'"},
+        secret=("number",),  # it counts the acts before, and so tells of a hidden end
         impersonal="tournament_id act agent_id by_user",
     ),
     Rule("tournament_rounds", impersonal="tournament_id position"),

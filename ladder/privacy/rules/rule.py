@@ -43,7 +43,7 @@ class Rule:
     words: tuple[str, ...] = ()
     """Columns of the person's rows whose values name the person, as a mail address does."""
     secret: tuple[str, ...] = ()
-    """Columns that no export holds: hashes and secrets."""
+    """Columns that no export holds: hashes, secrets, and the true course of a tournament."""
     impersonal: str = ""
     """Columns without personal data, with spaces between: ids, states, digests, our own texts."""
     is_large: bool = False

@@ -139,3 +139,20 @@ def test_control_characters_in_forms_of_a_tournament_are_refused(fresh_world: Wo
         for act, field in (("pause", "reason"), ("cancel", "end_reason"), ("reveal", "pairing")):
             answer = browser.send(page, f"{page}/{act}", **{field: "a\0b"}, sure="true")
             assert answer.status_code == 422, act
+
+
+def test_head_answers_every_page_as_get_does(fresh_world: World) -> None:
+    wrong = []
+    with browse(fresh_world, "host") as browser:
+        for method, path in requests(fresh_world):
+            if method != "GET":
+                continue
+            got, head = (
+                browser.http.request(one, path, follow_redirects=False) for one in ("GET", "HEAD")
+            )
+            same = (
+                (answer.status_code, answer.headers.get("content-type")) for answer in (got, head)
+            )
+            if len(set(same)) != 1 or head.content:
+                wrong.append(f"{path}: {head.status_code}, not {got.status_code}")
+    assert wrong == [], "\n".join(wrong)

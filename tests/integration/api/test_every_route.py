@@ -12,6 +12,7 @@ import itertools
 import pytest
 
 from services.api_client import ApiError
+from services.http.stream_limits import MOST_STREAMS_PER_USER
 from tests.integration.api.route_walk import (
     agents,
     closing,
@@ -28,7 +29,7 @@ from tests.integration.api.route_walk import (
 from tests.integration.api.route_walk.row import JSON, Row
 from tests.integration.api.route_walk.statuses import is_of_no_league, statuses
 from tests.integration.api.route_walk.words import fill, words
-from tests.integration.api.world import GOOD, SCOPES, World
+from tests.integration.api.world import GOOD, SCOPES, World, begin_rated
 
 WALK: tuple[Row, ...] = (
     *people.ROWS,
@@ -97,3 +98,33 @@ def shape(path: str) -> str:
     return "/".join(
         "*" if part.startswith("{") or part.isdigit() else part for part in path.split("/")
     )
+
+
+def test_head_answers_every_route_as_get_does(world: World) -> None:
+    known, wrong = words(world, "public"), []
+    for method, path, *_ in WALK:
+        if method != "GET":
+            continue
+        got, head = (
+            world.http.request(one, fill(path, known), headers=world.client("member").headers)
+            for one in ("GET", "HEAD")
+        )
+        same = ((one.status_code, one.headers.get("content-type")) for one in (got, head))
+        if len(set(same)) != 1 or head.content:
+            wrong.append(f"{path}: {head.status_code}, not {got.status_code}")
+    assert wrong == [], "\n".join(wrong)
+    assert "head" not in {
+        method
+        for methods in world.http.get("/openapi.json").json()["paths"].values()
+        for method in methods
+    }
+
+
+@pytest.mark.parametrize("path", ["/v1/me/feed/stream", "/v1/matches/{running}/live"])
+def test_head_of_a_stream_ends_after_the_headers(world: World, path: str) -> None:
+    headers = {**world.client("member").headers, "Accept": "text/event-stream"}
+    address = fill(path, {"running": begin_rated(world, "public")})
+    for _ in range(MOST_STREAMS_PER_USER + 2):  # each gives its place back
+        answer = world.http.head(address, headers=headers)
+        assert answer.status_code == 200
+        assert answer.headers["content-type"].startswith("text/event-stream")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -209,3 +210,19 @@ def test_a_season_with_too_many_seats_for_its_board_is_refused(world: World) -> 
     )
     assert answer.status_code == 422
     assert "body.seats: a board of 5x5 is for at most 8 snakes" in answer.json()["detail"]
+
+
+def test_a_request_of_two_lengths_gets_one_answer(world: World) -> None:
+    second = b"GET /v1/games HTTP/1.1\r\nHost: here\r\n\r\n"
+    body = b"0\r\n\r\n" + second
+    head = (
+        "POST /v1/sign-up HTTP/1.1\r\nHost: here\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {len(body)}\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
+    address = world.http.base_url.host, world.http.base_url.port
+    with socket.create_connection(address, timeout=30) as connection:
+        connection.sendall(head.encode() + body)
+        answers = b"".join(iter(lambda: connection.recv(65536), b""))  # until it is closed
+    assert answers.startswith(b"HTTP/1.1 400")
+    assert answers.count(b"HTTP/1.1 ") == 1
+    assert b"Send Content-Length or Transfer-Encoding, not both." in answers

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
@@ -86,15 +87,19 @@ def test_a_new_team_member_may_create_agents_for_the_team(fresh_world: World) ->
     assert made["team_id"] == fresh_world.teams["member"]
 
 
-def test_a_minted_token_cannot_outlive_the_minting_token(world: World) -> None:
-    end = "2031-05-06T07:08:09Z"
-    member = world.client("member")
-    world.tokens["brief"] = member.mint_token("brief", ["read"], expires_at=end)["token"]
-    brief = world.client("brief")
-    assert brief.mint_token("as brief", ["read"])["expires_at"] == end
-    assert brief.mint_token("briefer", ["read"], expires_at="2030-01-01T00:00:00Z")
-    with pytest.raises(ApiError, match="outlive") as refused:
-        brief.mint_token("longer", ["read"], expires_at="2031-05-06T07:08:10Z")
+@pytest.mark.parametrize(
+    ("limits", "remedy"),
+    [
+        ({"scopes": ["read"]}, "lacks"),
+        ({"scopes": SCOPES, "expires_at": "2031-05-06T07:08:09Z"}, "never expires"),
+    ],
+)
+def test_a_limited_token_mints_no_token_that_would_outlive_it(
+    world: World, limits: dict[str, Any], remedy: str
+) -> None:
+    world.tokens["limited"] = world.client("member").mint_token("limited", **limits)["token"]
+    with pytest.raises(ApiError, match=remedy) as refused:
+        world.client("limited").mint_token("child", ["read"])
     assert refused.value.status == 403
 
 
