@@ -6,7 +6,7 @@ fails until the parameter has a value in PARAMETERS.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import httpx
 import pytest
@@ -53,9 +53,13 @@ def tournament_of(world: World) -> str:
     return found[0] if found else make_tournament(world, "private", is_started=True)
 
 
-def requests(world: World) -> Iterator[tuple[str, str]]:
-    """Method and path of every page and form."""
-    known = {name: made(world) for name, made in PARAMETERS.items()}
+def values_of(world: World) -> dict[str, str]:
+    """The values of PARAMETERS."""
+    return {name: made(world) for name, made in PARAMETERS.items()}
+
+
+def requests(known: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Method and path of every page and form, with these values in the path."""
     for route in (one for router in routes.ROUTERS for one in router.routes):
         assert isinstance(route, APIRoute)
         names = route.param_convertors
@@ -72,7 +76,7 @@ Answers = dict[tuple[str, str], tuple[int, str]]
 def answers(world: World, browser: Browser, token: str) -> Answers:
     """Status and redirect of each page and form."""
     found = {}
-    for method, path in requests(world):
+    for method, path in requests(values_of(world)):
         if method == "POST" and path in FOR_ALL:
             continue
         data = {"form_token": token} if method == "POST" else None
@@ -144,7 +148,7 @@ def test_control_characters_in_forms_of_a_tournament_are_refused(fresh_world: Wo
 def test_head_answers_every_page_as_get_does(fresh_world: World) -> None:
     wrong = []
     with browse(fresh_world, "host") as browser:
-        for method, path in requests(fresh_world):
+        for method, path in requests(values_of(fresh_world)):
             if method != "GET":
                 continue
             got, head = (

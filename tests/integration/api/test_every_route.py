@@ -13,38 +13,17 @@ import pytest
 
 from services.api_client import ApiError
 from services.http.stream_limits import MOST_STREAMS_PER_USER
-from tests.integration.api.route_walk import (
-    agents,
-    closing,
-    leagues,
-    matches,
-    moderation,
-    operation,
-    people,
-    scrims,
-    seasons,
-    teams,
-    tournaments,
-)
-from tests.integration.api.route_walk.row import JSON, Row
+from tests.integration.api.route_walk.row import JSON
 from tests.integration.api.route_walk.statuses import is_of_no_league, statuses
+from tests.integration.api.route_walk.table import WALK
 from tests.integration.api.route_walk.words import fill, words
-from tests.integration.api.world import GOOD, SCOPES, World, begin_rated
-
-WALK: tuple[Row, ...] = (
-    *people.ROWS,
-    *operation.ROWS,
-    *teams.ROWS,
-    *leagues.ROWS,
-    *seasons.ROWS,
-    *agents.ROWS,
-    *matches.ROWS,
-    *scrims.ROWS,
-    *tournaments.ROWS,
-    *moderation.ROWS,
-    *closing.ROWS,
+from tests.integration.api.world import (
+    GOOD,
+    SCOPES,
+    World,
+    begin_rated,
+    make_reader_and_foreign,
 )
-"""The whole table, in the order of the walk."""
 
 
 @pytest.mark.parametrize("league", ["public", "private"])
@@ -56,6 +35,7 @@ def test_every_route_answers_each_person_as_the_table_says(world: World, league:
     admin, blocked = world.client("admin"), world.client("admin").create_user("blocked")["id"]
     world.tokens["blocked"] = admin.mint_token("test", SCOPES, user=blocked)["token"]
     admin.send("PUT", f"/v1/users/{blocked}/block", json={"reason": "a walk"})
+    make_reader_and_foreign(world)
     uploads = world.client("host").mint_token("uploads", ["read", "agents:write"])
     world.tokens["uploader"] = uploads["token"]
     wrong = []

@@ -11,7 +11,7 @@ from services.web.session import FORMS_OF_READERS
 from tests.integration.api.browsing import Browser, browse
 from tests.integration.api.shared import fresh_world as fresh_world
 from tests.integration.api.shared import world as world
-from tests.integration.api.test_every_page import ACTS, requests
+from tests.integration.api.test_every_page import ACTS, requests, values_of
 from tests.integration.api.world import World
 
 FORMS = {
@@ -41,7 +41,7 @@ def sent(world: World, scopes: list[str]) -> dict[str, tuple[int, str]]:
     with browse(world, "limited") as browser:
         token = browser.form_token("/me/account") or browser.form_token("/me")
         assert token, "the session has a form"
-        for method, address in requests(world):
+        for method, address in requests(values_of(world)):
             if method == "POST" and path_of(address) not in FORMS_OF_READERS:
                 answers[path_of(address)] = answer(browser, address, token)
     return answers

@@ -149,6 +149,15 @@ def appoint(world: World) -> None:
         client.consent(league, client.terms(league)["digest"])
 
 
+def make_reader_and_foreign(world: World) -> None:
+    """Adds a token of the member that only reads, and a person who hosts another league."""
+    world.tokens["reader"] = world.client("member").mint_token("reader", ["read"])["token"]
+    admin = world.client("admin")
+    foreign = admin.create_user("foreign")["id"]
+    world.tokens["foreign"] = admin.mint_token("test", SCOPES, user=foreign)["token"]
+    world.client("foreign").create_league("elsewhere", "Elsewhere", "hungry_geese")
+
+
 def enter(world: World, league: str, person: str) -> None:
     """An agent of this person with an active entry, named ``league.person``."""
     client = world.client(person)

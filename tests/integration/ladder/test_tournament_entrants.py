@@ -9,11 +9,12 @@ import pytest
 
 from ladder.entries import agent_names, entries
 from ladder.entries.agents import get_agent
+from ladder.enums import Embargo
 from ladder.errors import Conflict, Invalid
 from ladder.matches import history
 from ladder.people.records import Viewer
 from ladder.standings import leaderboard
-from ladder.tournaments import advance, entrants
+from ladder.tournaments import advance, embargo, entrants
 from ladder.tournaments.records import EntrantState
 from ladder.tournaments.summaries import summarize, summary_of
 from tests.integration.ladder.contest import Contest, make_contest
@@ -226,3 +227,28 @@ def test_an_agent_that_left_is_not_found_by_its_name(duels: Contest) -> None:
     for text in (agents[0], "nobody"):
         with pytest.raises(Invalid, match="an entered or invited agent"):
             entrants.find_entrant(duels.conn, cup.id, text)
+
+
+def test_refusals_call_a_tournament_with_a_hidden_end_running(duels: Contest) -> None:
+    cup = make_cup(duels, embargo="hidden")
+    cup.enter(2)
+    cup.start()
+    cup.play_on()
+    assert cup.row.state == "finished"
+    agent = get_agent(duels.conn, cup.agents[0])
+    with pytest.raises(Conflict, match="the tournament is running"):
+        entrants.enter_agent(duels.conn, cup.id, agent, None)
+    with pytest.raises(Conflict, match="the tournament is running"):
+        entrants.check_in(duels.conn, cup.id, agent.id, None)
+
+
+def test_a_team_withdraws_while_the_end_is_hidden_and_not_later(duels: Contest) -> None:
+    cup = make_cup(duels, embargo="hidden")
+    cup.enter(2)
+    cup.start()
+    cup.play_on()
+    first, second = cup.agents
+    entrants.withdraw(duels.conn, cup.id, first, None)
+    embargo.reveal(duels.conn, cup.id, Embargo.PUBLIC, None)
+    with pytest.raises(Conflict, match="the tournament is finished"):
+        entrants.withdraw(duels.conn, cup.id, second, None)

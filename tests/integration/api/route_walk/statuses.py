@@ -8,7 +8,9 @@ from tests.integration.api.route_walk.row import Row
 from workers.storage_waits import NO_BLOB
 
 FIVE = ("stranger", "rival", "member", "host", "admin")
-PEOPLE = (*FIVE, "cohost", "grader", "commentator", "revoked", "blocked")
+PEOPLE = (
+    *(*FIVE, "cohost", "grader", "commentator", "reader", "foreign", "revoked", "blocked"),
+)
 WITHOUT_TOKEN = (
     "/v1/sign-up",
     "/v1/device-logins",
@@ -86,9 +88,10 @@ def statuses(row: Row, league: str) -> dict[str, int]:
     """The status for each person.
 
     A co-host owns nothing, so the stricter answer to host and admin applies. Graders and
-    commentators are members who own nothing and manage nothing. A revoked token opens no route. A
-    person whom an administrator blocked reads so everywhere. The host's token that only uploads
-    ("uploader") asks only the routes of EXCEPTIONS.
+    commentators are members who own nothing and manage nothing. The reader has a token of the
+    member that only reads. The foreign person, who hosts another league, may do what the rival may.
+    A revoked token opens no route. A person whom an administrator blocked reads so everywhere. The
+    host's token that only uploads ("uploader") asks only the routes of EXCEPTIONS.
     """
     method, path, _, public, private = row
     told = (private if league == "private" and private else public).split()
@@ -97,7 +100,9 @@ def statuses(row: Row, league: str) -> dict[str, int]:
     exceptions = {person: each[league == "private"] for person, each in special.items()}
     found["cohost"] = exceptions.get("cohost", strictest(found["host"], found["admin"]))
     found["grader"] = found["commentator"] = strictest(found["member"], found["cohost"])
+    found["foreign"] = found["rival"]
     is_open = path in WITHOUT_TOKEN
+    found["reader"] = found["member"] if method == "GET" or is_open else 403
     found["revoked"] = found["stranger"] if is_open else 401
     found["blocked"] = found["stranger"] if is_open else 403
     return {**found, **exceptions}
