@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx
 import psycopg
 import pytest
 
@@ -30,6 +31,7 @@ from services.local_instance import LocalInstance
 from services.process_supervisor import UpOptions
 from tests import servers
 from tests.daemon import LIBRARIES
+from tests.integration.api.browsing import FIELD
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.bubblewrap
@@ -236,6 +238,18 @@ def instance() -> Iterator[Instance]:
 def test_suggested_commands_work_without_demo_leagues(instance: Instance) -> None:
     assert [league["slug"] for league in instance.up.get("/v1/leagues")["items"]] == ["first"]
     wait_until(lambda: finished(instance.state) >= 1, "a match is finished")
+
+
+def test_invented_forwarders_do_not_lift_the_limit_on_passwords(instance: Instance) -> None:
+    with httpx.Client(base_url=instance.up.address, timeout=60) as browser:
+        token = dict(FIELD.findall(browser.get("/sign-in").text))["form_token"]
+        wrong = {"form_token": token, "name": "nobody here", "password": "a wrong password"}
+        for n in range(20):  # a minute's end may fall between ten of them
+            headers = {"X-Forwarded-For": f"203.0.113.{n}"}
+            status = browser.post("/sign-in", data=wrong, headers=headers).status_code
+            if status == 429:
+                return
+        assert status == 429
 
 
 def test_a_dead_part_is_restarted(instance: Instance) -> None:

@@ -8,9 +8,7 @@ from tests.integration.api.route_walk.row import Row
 from workers.storage_waits import NO_BLOB
 
 FIVE = ("stranger", "rival", "member", "host", "admin")
-PEOPLE = (
-    *(*FIVE, "cohost", "grader", "commentator", "reader", "foreign", "revoked", "blocked"),
-)
+PEOPLE = (*(*FIVE, "cohost", "grader", "commentator", "reader", "foreign", "revoked", "blocked"),)
 WITHOUT_TOKEN = (
     "/v1/sign-up",
     "/v1/device-logins",
