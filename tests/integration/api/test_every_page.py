@@ -30,6 +30,7 @@ PARAMETERS: dict[str, Callable[[World], str]] = {
     "user": lambda world: world.users["member"],
     "team": lambda world: world.teams["host"],
     "tournament": lambda world: tournament_of(world),
+    "batch": lambda world: batch_of(world),
     "slug": lambda world: "not-found",
 }
 """What stands in the path of a page; other parameters get an id that does not exist."""
@@ -39,6 +40,7 @@ ACTS = {
     "/leagues/{league}/moderation/{act}": "disqualify",
     "/leagues/{league}/suspects/{act}": "share",
     "/leagues/{league}/people/{act}": "block",
+    "/teams/{team}/{act}": "rename",
     "/tournaments/{tournament}/{act}": "lock",
     "/leagues/{league}/people/requests/{act}": "decline",
 }
@@ -51,6 +53,17 @@ def tournament_of(world: World) -> str:
     with world.connect() as conn:
         found = conn.execute("select id from tournaments limit 1").fetchone()
     return found[0] if found else make_tournament(world, "private", is_started=True)
+
+
+def batch_of(world: World) -> str:
+    """A batch of scrims of the member in the private league, the same at each call."""
+    with world.connect() as conn:
+        found = conn.execute("select id from scrim_batches limit 1").fetchone()
+    if found:
+        return str(found[0])
+    pair = [world.agents[f"private.{person}"] for person in ("member", "host")]
+    wanted = {"season": world.seasons["private"], "kind": "gauntlet", "agents": pair, "games": 1}
+    return str(world.client("member").start_batch(wanted)["id"])
 
 
 def values_of(world: World) -> dict[str, str]:

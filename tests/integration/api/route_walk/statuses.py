@@ -31,7 +31,12 @@ OF_NO_LEAGUE = {
 # and in the private league.
 EXCEPTIONS: dict[tuple[str, str], dict[str, tuple[int, int]]] = {
     ("GET", f"/v1/machine/blobs/{NO_BLOB}"): {"blocked": (401, 401)},
-    ("PUT", f"/v1/machine/blobs/{NO_BLOB}"): {"blocked": (401, 401)},
+    ("PUT", f"/v1/machine/blobs/{NO_BLOB}"): {"blocked": (401, 401), "reader": (401, 401)},
+    # A token that only reads: it may end tokens of its own scopes, and ask for terms of a code.
+    ("DELETE", "/v1/users/{user}/tokens/{token}"): {"reader": (200, 200)},
+    ("POST", "/v1/join/terms"): {"reader": (200, 404)},
+    ("POST", "/v1/join-team/invitation"): {"reader": (409, 409)},
+    ("GET", "/v1/users/me/export"): {"reader": (403, 403)},
     ("PUT", "/v1/leagues/{league}/consent"): dict.fromkeys(
         ("cohost", "grader", "commentator"), (200, 200)
     ),
