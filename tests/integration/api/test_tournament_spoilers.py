@@ -70,6 +70,9 @@ PAGES = (
     "/shows/{show}",
     "/agents/{rival_agent}",
     "/search?q=flood",
+    "/compare?agent={agent}&opponent={rival_agent}",
+    "/logs/{rated}/0",
+    "/pictures/matches/{rated}/card.png",
 )
 """Pages beside those of all routes."""
 OF_CUP = re.compile(r"{(cup|tournament|rated|running)}")
@@ -77,7 +80,8 @@ OF_CUP = re.compile(r"{(cup|tournament|rated|running)}")
 OF_OTHERS = ("reader", "foreign")
 """Persons who read what another person reads too; they ask only about the tournament."""
 SHOWS_GAMES = re.compile(
-    r"^/($|tv$|me$|me/notices$|leagues|tournaments|matches|agents|teams|s[eh])"
+    r"^/($|tv$|me$|me/notices$|leagues|tournaments|matches|agents|teams|s[eh]"
+    r"|pictures/|embed|oembed|watch|playing|logs|compare)"
 )
 """Pages that could tell of games."""
 MASKS = tuple(
