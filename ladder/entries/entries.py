@@ -22,7 +22,6 @@ from ladder.notices.events import EventSubject, record_event
 from ladder.notices.kinds import NoticeKind
 from ladder.people import competitors, visibility
 from ladder.people.records import Viewer
-from ladder.runtime_profiles import REMOTE
 from ladder.sizes import size_text
 
 ON_BOARD: Final = (EntryState.ACTIVE, EntryState.PAUSED)
@@ -39,6 +38,16 @@ ENTRY: Final = (
     " from entries e join seasons s on s.id = e.season_id join agents a on a.id = e.agent_id"
     " join teams t on t.id = e.team_id join submissions b on b.id = e.submission_id"
 )
+USUAL_PROFILE: Final = (
+    "case when b.url is not null then 'remote' else coalesce((select n.profile from entries n"
+    "   where n.agent_id = b.agent_id and n.profile <> 'remote' order by n.submission_id = b.id"
+    "   desc, n.season_id = %(season)s desc, n.id desc limit 1), 'numpy') end"
+)
+"""The libraries of a submission ``b`` in a season for which nobody chose them, in SQL.
+
+They are those of its newest entry anywhere, else of its agent's newest entry in the season, else of
+its agent's newest entry.
+"""
 
 
 @atomic_function
@@ -47,7 +56,7 @@ def enter_season(
     season_id: SeasonId,
     submission_id: SubmissionId,
     *,
-    profile: str = "numpy",
+    profile: str | None = None,
     is_anchor: bool = False,
     count_limit: bool = True,
     began: float | None = None,
@@ -60,7 +69,8 @@ def enter_season(
     day unless ``count_limit`` is false. It gets a validation match in the caller's transaction.
 
     ``began`` is the moment of ``time.monotonic`` at which the request arrived; None: now. It must
-    precede the deadline. A remote submission always has the profile ``remote``.
+    precede the deadline. A remote submission always has the profile ``remote``. Without ``profile``
+    another one keeps the libraries that it or its agent has elsewhere.
 
     Unless the entry is an anchor, all members of the team compete in the season for this team from
     now on. Messages are for the person ``by``.
@@ -88,7 +98,8 @@ def enter_season(
         entry_id = EntryId(ids.new_id("ent"))
         columns = {
             "id": entry_id,
-            "profile": profile if submission.url is None else REMOTE,
+            "profile": (None if submission.url else profile)
+            or _usual_profile(conn, season_id, submission_id),
             "is_anchor": is_anchor,
             "taken_day": taken,
         }
@@ -285,6 +296,15 @@ def count_newcomers(
         (list(season_ids), *values),
     )
     return {SeasonId(row[0]): Newcomers(*row[1:]) for row in rows}
+
+
+def _usual_profile(conn: Connection, season_id: SeasonId, submission_id: SubmissionId) -> str:
+    row = conn.execute(
+        f"select {USUAL_PROFILE} from submissions b where b.id = %(submission)s",  # noqa: S608
+        {"season": season_id, "submission": submission_id},
+    ).fetchone()
+    assert row is not None
+    return str(row[0])
 
 
 def _insert_entry(

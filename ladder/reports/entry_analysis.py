@@ -66,7 +66,7 @@ class PlayedMatch:
 
 @dataclass(frozen=True, slots=True)
 class Duel:
-    """A meeting with one opponent without a fault of either."""
+    """A meeting with one opponent."""
 
     game: PlayedMatch
     rival: OtherSeat
@@ -76,6 +76,11 @@ class Duel:
     """Expected score: the chance of a better placement plus half the chance of a tie."""
     won: float
     """1 for a win, 0 for a loss, one half for a tie."""
+
+    @property
+    def has_fault(self) -> bool:
+        """Whether one of both broke. Shares and upsets leave the duel out."""
+        return self.game.verdict != DONE or self.rival.verdict != DONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +101,8 @@ class WinShare:
     """Duels without a fault of either, and the won share."""
 
     duels: int
+    with_fault: int
+    """Further duels, which are left out because one of both broke."""
     expected: float | None
     """By current scores; None without duels."""
     actual: float | None
@@ -172,14 +179,12 @@ def head_to_head(games: Iterable[PlayedMatch]) -> list[OpponentRecord]:
 def duels(
     games: Iterable[PlayedMatch], own: Rating, scores: Mapping[EntryId, Rating], beta: float
 ) -> list[Duel]:
-    """Returns all meetings without a fault; ``scores`` are the opponents'."""
+    """Returns all meetings; ``scores`` are the opponents'."""
     found = []
     chances = {entry: expected_score(own, score, beta) for entry, score in scores.items()}
     for game in games:
-        if game.verdict != DONE:
-            continue
         for rival in game.rivals:
-            if rival.verdict == DONE and rival.entry_id in scores:
+            if rival.entry_id in scores:
                 apart = (scores[rival.entry_id].mu - own.mu) / beta
                 won = (1 + _sign(rival.placement - game.placement)) / 2
                 found.append(Duel(game, rival, apart, chances[rival.entry_id], won))
@@ -218,6 +223,8 @@ def upsets(fought: Iterable[Duel], most: int) -> tuple[list[Upset], list[Upset]]
     won: list[Upset] = []
     lost: list[Upset] = []
     for duel in fought:
+        if duel.has_fault:
+            continue
         chance, found = (duel.expected, won) if duel.won == 1.0 else (1 - duel.expected, lost)
         if duel.won != 0.5 and chance < SURPRISE:
             game = duel.game
@@ -284,10 +291,12 @@ def games_left(
 
 
 def _win_share(fought: Sequence[Duel]) -> WinShare:
-    if not fought:
-        return WinShare(0, None, None)
+    whole = [duel for duel in fought if not duel.has_fault]
     return WinShare(
-        len(fought), fmean(duel.expected for duel in fought), fmean(duel.won for duel in fought)
+        len(whole),
+        len(fought) - len(whole),
+        fmean(duel.expected for duel in whole) if whole else None,
+        fmean(duel.won for duel in whole) if whole else None,
     )
 
 

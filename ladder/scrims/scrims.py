@@ -12,6 +12,7 @@ from psycopg.types.json import Jsonb
 from ladder import ids
 from ladder.confidence_intervals import wilson_interval
 from ladder.database.db import Connection, atomic_function
+from ladder.entries.entries import USUAL_PROFILE
 from ladder.entries.records import PauseCause
 from ladder.enums import LogAudience, ScrimAudience, Visibility, VoidCause
 from ladder.errors import Conflict, Invalid, NotFound
@@ -273,16 +274,12 @@ def _allowed_seats(
 ) -> list[LineupSeat]:
     """Returns the seats, if these submissions can play in the season."""
     rows = conn.execute(
-        "select b.id, e.id, b.agent_id, a.team_id, coalesce(e.profile,"
-        " case when b.url is not null then 'remote' end,"
-        # A version in no season has the libraries of its agent's newest entry.
-        " (select n.profile from entries n where n.season_id = %s and n.agent_id = b.agent_id"
-        "   and n.profile <> 'remote' order by n.id desc limit 1), 'numpy'), e.state, a.name,"
-        " e.pause_cause"
+        "select b.id, e.id, b.agent_id, a.team_id,"  # noqa: S608
+        f" coalesce(e.profile, {USUAL_PROFILE}), e.state, a.name, e.pause_cause"
         " from submissions b join agents a on a.id = b.agent_id"
-        " left join entries e on e.submission_id = b.id and e.season_id = %s"
-        " where b.id = any (%s)",
-        (season.id, season.id, list(lineup)),
+        " left join entries e on e.submission_id = b.id and e.season_id = %(season)s"
+        " where b.id = any (%(lineup)s)",
+        {"season": season.id, "lineup": list(lineup)},
     )
     known = {row[0]: row for row in rows}
     if not any(row[3] == team_id for row in known.values()):

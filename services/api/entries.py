@@ -111,7 +111,10 @@ class EntryOut(BaseModel):
 class NewEntry(BaseModel):
     model_config = ConfigDict(extra="forbid")
     submission: Key
-    profile: Profile = "numpy"
+    profile: Profile | None = Field(
+        default=None,
+        description="default: what the submission or its agent has elsewhere, else numpy",
+    )
 
 
 class EnteredOut(BaseModel):

@@ -51,6 +51,7 @@ class ShareOut(BaseModel):
 
     model_config = ConfigDict(from_attributes=True)
     duels: int
+    with_fault: int = Field(description="further duels, left out because one of both broke")
     expected: float | None = Field(description="expected share of wins, by the present scores")
     actual: float | None = Field(description="share of wins")
 

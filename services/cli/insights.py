@@ -103,18 +103,26 @@ def insights(
     if not found["games"] or found["estimates"]:
         return  # a match with one seat has no opponents
     stdout.print()
-    table(["against", "duels", "expected", "actual"], map(_share_row, found["strengths"].items()))
+    table(
+        ["against", "duels", "left out", "expected", "actual"],
+        map(_share_row, found["strengths"].items()),
+    )
     stdout.print()
     table(
-        ["seat", "games", "mean place", "expected", "actual"],
+        ["seat", "games", "mean place", "duels", "left out", "expected", "actual"],
         [
             (
                 *(row["seat"] + 1, row["games"], row["mean_placement"]),
-                *_share_row(("", row["share"]))[2:],
+                *_share_row(("", row["share"]))[1:],
             )
             for row in found["seats"]
         ],
     )
+    if left_out := sum(share["with_fault"] for share in found["strengths"].values()):
+        stdout.print(
+            f"duels in which one of both broke: {left_out}; expected and actual leave them out;"
+            " games, mean place and opponents count them"
+        )
     stdout.print()
     table(
         ["opponent", "team", "games", "better", "tied", "worse", "reward"],
@@ -206,11 +214,12 @@ def _prospect_sentences(found: Json) -> list[str]:
     return lines
 
 
-def _share_row(row: tuple[str, Json]) -> tuple[str, int, str | None, str | None]:
+def _share_row(row: tuple[str, Json]) -> tuple[str, int, int, str | None, str | None]:
     name, share = row
+    counts = name, share["duels"], share["with_fault"]
     if not share["duels"]:
-        return name, 0, None, None
-    return name, share["duels"], _percent(share["expected"]), _percent(share["actual"])
+        return *counts, None, None
+    return *counts, _percent(share["expected"]), _percent(share["actual"])
 
 
 def _percent(share: float) -> str:

@@ -12,7 +12,7 @@ from services.api_client import Client, Json
 from services.cli.display import AsJson, duration_text, print_json, stdout, table, timestamp_text
 from services.cli.name_lookup import find_season_id, opponent_id, own_agent, own_agents
 from services.cli.saved_login import MissingInput, connect
-from services.cli.scrims import percent_text, seeds_from_text
+from services.cli.scrims import interval_text, percent_text, seeds_from_text
 
 scrims = typer.Typer(
     help="Ask other teams for scrims, answer them, and play many at once.", no_args_is_help=True
@@ -289,14 +289,15 @@ def show_batch(
     left = "" if found["seconds_left"] is None else f", {duration_text(found['seconds_left'])} left"
     stdout.print(f"{batch}: {found['finished_games']} of {found['games']} games{left}")
     table(
-        ["first", "second", "games", "score", "95 %", "state"],
+        ["first", "second", "games", "faults", "score", "95 %", "state"],
         [
             (
                 f"{cell['first_name']}, version {cell['first_version']}",
                 f"{cell['second_name']}, version {cell['second_version']}",
                 cell["finished_games"],
+                f"{cell['first_faults']} and {cell['second_faults']}",
                 percent_text(cell["score"]),
-                f"{percent_text(cell['interval'][0])} to {percent_text(cell['interval'][1])}",
+                interval_text(*cell["interval"]) if cell["finished_games"] else None,
                 cell["state"],
             )
             for cell in found["cells"]

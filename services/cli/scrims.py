@@ -49,21 +49,22 @@ def scrim(
             season["id"], lineup, games=games, seeds=seeds_from_text(seed, games) if seed else None
         )
         found = wait_for_scrim(ladder, made["id"]) if wait else ladder.scrim(made["id"])
-        names = submission_names(ladder, found)
+        played = list(ladder.matches(scrim=found["id"], most=games))
     if as_json:
         print_json(found)
         return
     stdout.print(f"{found['id']}: {found['finished_games']} of {found['games']} games")
     table(
-        ["agent", "submission", "games", "wins", "win rate", "95 %", "mean place"],
+        ["agent", "submission", "games", "faults", "wins", "win rate", "95 %", "mean place"],
         [
             (
-                names.get(score["submission_id"], ""),
+                score["agent_name"],
                 score["submission_id"],
                 score["games"],
+                score["faults"],
                 score["wins"],
                 percent_text(score["win_rate"]),
-                f"{percent_text(score['low'])} to {percent_text(score['high'])}",
+                interval_text(score["low"], score["high"]) if score["games"] else None,
                 score["mean_placement"],
             )
             for score in sorted(
@@ -71,6 +72,30 @@ def scrim(
             )
         ],
     )
+    for line in fault_lines(found["summary"], played):
+        stdout.print(line)
+
+
+def fault_lines(summary: list[Json], played: list[Json]) -> list[str]:
+    """One sentence for each agent with faults, with the newest of them."""
+    lines = []
+    for score in summary:
+        faults = (
+            (match, seat)
+            for match in played
+            for seat in match["seats"]
+            if seat["submission_id"] == score["submission_id"]
+            and seat["verdict"] not in (None, "DONE")
+        )
+        match, seat = next(faults, (None, None))
+        if match is None or seat is None:
+            continue
+        why = f": {seat['reason']}; see peck logs {match['id']} {seat['seat'] + 1}"
+        lines.append(
+            f"{score['agent_name']} broke in {score['faults']} of {score['games']} games, last with"
+            f" {seat['verdict']}{why if seat['reason'] else ''}"
+        )
+    return lines
 
 
 def seeds_from_text(text: str, games: int) -> list[str]:
@@ -90,15 +115,12 @@ def wait_for_scrim(ladder: Client, scrim_id: str) -> Json:
             time.sleep(POLL_SECONDS)
 
 
-def submission_names(ladder: Client, scrim: Json) -> dict[str, str]:
-    """Agent names by submission, from the scrim's matches."""
-    first = next(ladder.matches(scrim=scrim["id"], most=1), None)
-    seats = first["seats"] if first else []
-    return {seat["submission_id"]: seat["agent_name"] for seat in seats}
-
-
 def percent_text(share: float | None) -> str:
     return "" if share is None else f"{100 * share:.0f} %"
+
+
+def interval_text(low: float, high: float) -> str:
+    return f"{percent_text(low)} to {percent_text(high)}"
 
 
 def register(app: typer.Typer) -> None:

@@ -8,13 +8,15 @@ from pathlib import Path
 
 import numpy as np
 
+from ladder.ids import SeasonId
+from ladder.ratings import live_ratings
 from tests.integration.api.commands import Peck, read
 from tests.integration.api.commands import fresh_peck as fresh_peck
 from tests.integration.api.commands import peck as peck
 from tests.integration.api.shared import fresh_world as fresh_world
 from tests.integration.api.shared import world as world
 from tests.integration.api.test_season_health import lively
-from tests.integration.api.world import World
+from tests.integration.api.world import World, create_rated, finish
 
 
 def test_the_leaderboard_is_a_table_or_json(peck: Peck) -> None:
@@ -49,6 +51,18 @@ def test_insights_take_an_agent_name_or_an_entry_id(peck: Peck, world: World) ->
     assert "Flood public.member" in others.stdout
     assert "slowest move" not in others.stdout
     assert "choose one of your agents" in peck("insights").stderr
+
+
+def test_insights_say_which_duels_they_leave_out(fresh_peck: Peck, fresh_world: World) -> None:
+    match = create_rated(fresh_world, "public")
+    with fresh_world.connect() as conn:
+        finish(conn, fresh_world.blobs, match, failed_seat=0)
+    with fresh_world.connect() as conn:
+        live_ratings.rate_season(conn, SeasonId(fresh_world.seasons["public"]))
+    shown = fresh_peck("insights", "flood-public-member").stdout
+    assert "last 2 games: 1 DONE, 1 ERROR" in shown
+    assert "duels in which one of both broke: 1; expected and actual leave them out" in shown
+    assert ["1", "1"] in [line.split()[1:3] for line in shown.splitlines()]
 
 
 def test_the_feed_is_sentences_or_json(peck: Peck, world: World) -> None:

@@ -117,3 +117,15 @@ def test_pending_entries_are_counted_for_their_team_hosts_and_admins(contest: Co
 def _newcomers(contest: Contest, viewer: Viewer) -> Newcomers | None:
     found = entries.count_newcomers(contest.conn, viewer, [contest.season.id])
     return found.get(contest.season.id)
+
+
+@pytest.mark.parametrize("is_anchor", [False, True])
+def test_a_submission_keeps_its_libraries_in_another_league(
+    contest: Contest, is_anchor: bool
+) -> None:
+    entry = entries.get_entry(contest.conn, contest.pending(profile="science"))
+    other = make_contest(contest.conn)
+    again, _, _ = entries.enter_season(
+        contest.conn, other.season.id, entry.submission_id, is_anchor=is_anchor
+    )
+    assert again.profile == "science"

@@ -42,11 +42,15 @@ def test_games_are_counted_by_opponent_seat_and_verdict(contest: Contest) -> Non
         (1, 1, 2.0),
     ]
     assert found.verdicts == {"DONE": 2}
-    assert sum(share.duels for share in found.strengths.values()) == 5, "one duel had a fault"
+    shares = found.strengths.values()
+    assert sum(share.duels for share in shares) == 5, "one duel had a fault"
+    assert sum(share.with_fault for share in shares) == 1
     assert found.official is not None
     assert found.times is not None
     assert found.times.slowest_move_max_seconds == 0.1
-    assert read(contest, d).verdicts == {"DONE": 1, "TIMEOUT": 1}
+    broken = read(contest, d)
+    assert broken.verdicts == {"DONE": 1, "TIMEOUT": 1}
+    assert [(row.share.duels, row.share.with_fault) for row in broken.seats] == [(3, 3)]
     assert (read(contest, a, 10.0).games_left or 0) > (found.games_left or 0) > 0
 
 

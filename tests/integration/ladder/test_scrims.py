@@ -16,7 +16,7 @@ from ladder.people.records import Viewer
 from ladder.scrims import forks, game_limits, scrims
 from ladder.scrims.forks import Draws, ForkPoint
 from ladder.scrims.records import Scrim
-from tests.integration.ladder.contest import Contest, hello
+from tests.integration.ladder.contest import Contest, hello, make_contest
 
 
 @pytest.fixture
@@ -265,3 +265,16 @@ def test_a_version_in_no_season_has_the_libraries_of_its_agent(contest: Contest)
     scrim = _request(contest, (user, team, new), [old, new, old, new])
     row = contest.conn.execute("select profiles from matches where scrim_id = %s", (scrim.id,))
     assert row.fetchone() == (["science"],)
+
+
+def test_a_submission_keeps_its_libraries_in_a_scrim_of_another_league(contest: Contest) -> None:
+    user, team = contest.team()
+    agent = contest.agent(team)
+    entered = _submission(contest, contest.active(agent))
+    contest.conn.execute("update entries set profile = 'science' where agent_id = %s", (agent,))
+    newer = contest.submission(agent).id
+    contest.season = make_contest(contest.conn).season
+    for own in (entered, newer):
+        scrim = _request(contest, (user, team, own), [own] * 4)
+        row = contest.conn.execute("select profiles from matches where scrim_id = %s", (scrim.id,))
+        assert row.fetchone() == (["science"],)

@@ -71,7 +71,7 @@ def test_half_a_beta_separates_stronger_near_and_weaker_opponents() -> None:
 def test_a_faulty_game_does_not_count_for_strength() -> None:
     games = [game(("a", 1), placement=2, verdict="TIMEOUT")]
     found = entry_analysis.shares_by_strength(entry_analysis.duels(games, OWN, scores(a=600), BETA))
-    assert found[RelativeStrength.NEAR] == entry_analysis.WinShare(0, None, None)
+    assert found[RelativeStrength.NEAR] == entry_analysis.WinShare(0, 1, None, None)
     assert entry_analysis.shares_by_seat(games, [])[0].games == 1
 
 
