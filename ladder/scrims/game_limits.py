@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Final
 
 from ladder.database.db import Connection
 from ladder.errors import LimitReached
@@ -11,6 +12,8 @@ from ladder.ids import TeamId
 from ladder.leagues.records import Season
 from ladder.scrims import agent_policies
 from ladder.scrims.agent_policies import Opponent
+
+OF_TEAM: Final = "your team's scrim games a day"
 
 
 class ScrimLimitReached(LimitReached):
@@ -48,9 +51,7 @@ def refuse_over_team_limit(conn: Connection, season: Season, team_id: TeamId, ga
     """Raises ScrimLimitReached above today's limit. Lock the team's row before games are added."""
     today = games_today(conn, season, team_id)
     if games > today.left:
-        raise ScrimLimitReached(
-            "your team's scrim games a day", today.used, today.allowed, today.resets_at
-        )
+        raise ScrimLimitReached(OF_TEAM, today.used, today.allowed, today.resets_at)
 
 
 def agent_limit_reached(one: Opponent, left: int) -> ScrimLimitReached:

@@ -1,7 +1,7 @@
 """Policies of agents: whom an agent plays in scrims, when, and how often. Pure: no database.
 
 The owner sets a policy. ``judge`` evaluates it before anybody asks, so a form offers only what is
-accepted. Reference agents play with everybody.
+accepted. Reference agents play with everybody, and as often as a team's own limit allows.
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ class PolicyAnswer:
     """Whether the scrim starts without an answer of the owner."""
     reason: str | None
     """Why not, as a clause about the agent."""
-    games_left: int
-    """Games that the policy leaves to this team today."""
+    games_left: int | None
+    """Games that the policy leaves to this team today. None: it sets no limit."""
 
 
 def judge(policy: ScrimPolicy, facts: PolicyFacts, games: int = 1) -> PolicyAnswer:
@@ -101,20 +101,20 @@ def judge(policy: ScrimPolicy, facts: PolicyFacts, games: int = 1) -> PolicyAnsw
     reason = facts.cannot_play
     if reason is None and not facts.is_own:
         reason = None if facts.is_reference else _refusal(policy, facts)
-        if reason is None and games > max(left, 0):
-            reason = f"it plays {max(left, 0)} more games with your team today (UTC)"
+        if reason is None and left is not None and games > left:
+            reason = f"it plays {left} more games with your team today (UTC)"
     is_automatic = facts.is_own or facts.is_reference or policy.accepts_automatically
-    return PolicyAnswer(reason is None, reason is None and is_automatic, reason, max(left, 0))
+    return PolicyAnswer(reason is None, reason is None and is_automatic, reason, left)
 
 
-def games_left(policy: ScrimPolicy, facts: PolicyFacts) -> int:
-    """How many games more the policy leaves to the team today."""
-    if facts.is_own:
-        return MOST_GAMES_DAILY
+def games_left(policy: ScrimPolicy, facts: PolicyFacts) -> int | None:
+    """How many games more the policy leaves to the team today. None: it sets no limit."""
+    if facts.is_own or facts.is_reference:
+        return None
     left = policy.games_per_team_daily - facts.games_with_team_today
-    if policy.games_daily is not None and not facts.is_reference:
+    if policy.games_daily is not None:
         left = min(left, policy.games_daily - facts.games_today)
-    return left
+    return max(left, 0)
 
 
 def check_policy(policy: ScrimPolicy) -> None:

@@ -316,7 +316,7 @@ def _refuse_by_policies(conn: Connection, order: ScrimOrder, seats: Sequence[Lin
     )
     for one in agent_policies.read_opponents(conn, order.season, order.team_id, others):
         left = games_left(one.policy, one.facts)
-        if one.answer(0).is_allowed and order.games > left:
+        if one.answer(0).is_allowed and left is not None and order.games > left:
             raise game_limits.agent_limit_reached(one, left)
         answer = one.answer(order.games)
         if not answer.is_allowed:

@@ -9,14 +9,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ladder.database.db import Connection
 from ladder.ids import ComparisonId
-from ladder.scrims.comparison import comparisons, stored_pairs
+from ladder.scrims.comparison import comparisons, daily_pairs, stored_pairs
 from ladder.scrims.comparison.comparisons import Comparison
 from ladder.scrims.comparison.request_model import NewComparison
-from services.http import permissions
+from services.http import comparison_requests, permissions
 from services.http.app_state import AppState, Db, State
 from services.http.auth import Known, Scrimmer
 from services.http.comparison_replays import analyse_replays
-from services.http.comparison_requests import start_comparison
 from services.http.idempotency import Idempotent
 from services.http.lazy_routes import LazyRoute
 from services.http.paging import Page, Paging
@@ -103,7 +102,25 @@ class BoundsOut(BaseModel):
     high: float
 
 
+class PairsTodayOut(BaseModel):
+    """What the limits of a UTC day still allow."""
+
+    model_config = ConfigDict(from_attributes=True)
+    pairs: int = Field(description="about, if there are more opponents than seats for them")
+    limit: str = Field(
+        examples=["your team's scrim games a day"], description="the limit that ends them"
+    )
+    used: int = Field(description="games of this limit")
+    allowed: int
+    resets_at: datetime
+    sentence: str = Field(description="the same for people")
+
+
 class ComparisonDetail(ComparisonOut):
+    today: PairsTodayOut | None = Field(
+        description="further pairs that today allows; null after the end"
+    )
+    unfinished_pairs: int = Field(description="pairs whose games wait for a machine or are played")
     statistic: str
     pairs: int = Field(description="pairs that count so far")
     difference: float | None = Field(
@@ -123,6 +140,20 @@ class ComparisonDetail(ComparisonOut):
 
 
 @router.post(
+    "/leagues/{league}/comparisons/plan",
+    summary="See how many pairs today allows",
+    responses=problem_responses(403, 404, 409),
+)
+def plan_comparison(
+    league: LeagueKey, body: NewComparison, conn: Db, who: Scrimmer
+) -> PairsTodayOut:
+    """Changes nothing. A comparison that needs more pairs goes on when the limit begins anew."""
+    return PairsTodayOut.model_validate(
+        comparison_requests.plan_comparison(conn, who, league, body)
+    )
+
+
+@router.post(
     "/leagues/{league}/comparisons",
     status_code=201,
     summary="Compare two versions",
@@ -133,7 +164,11 @@ def create_comparison(
     league: LeagueKey, body: NewComparison, conn: Db, who: Scrimmer, once: Idempotent
 ) -> Response:
     """Both versions play the same seeds, seats and opponents, until the verdict."""
-    return once.run(lambda: ComparisonOut.model_validate(start_comparison(conn, who, league, body)))
+    return once.run(
+        lambda: ComparisonOut.model_validate(
+            comparison_requests.start_comparison(conn, who, league, body)
+        )
+    )
 
 
 @router.get(
@@ -180,6 +215,7 @@ def cancel_comparison(
 
 def comparison_detail(app_state: State, conn: Connection, found: Comparison) -> ComparisonDetail:
     pairs = stored_pairs.played_pairs(conn, found)
+    today = daily_pairs.pairs_of_running(conn, found)
     report = stored_pairs.stored_report(found, pairs)
     replays = analyse_replays(app_state, conn, found, pairs)
     old, new = (
@@ -193,6 +229,8 @@ def comparison_detail(app_state: State, conn: Connection, found: Comparison) -> 
     )
     return ComparisonDetail(
         **ComparisonOut.model_validate(found).model_dump(),
+        today=None if today is None else PairsTodayOut.model_validate(today),
+        unfinished_pairs=stored_pairs.unfinished_pairs(conn, found.id),
         statistic=report.statistic,
         pairs=report.pairs,
         difference=report.difference,

@@ -33,7 +33,9 @@ class PolicyAnswerOut(BaseModel):
     is_allowed: bool = Field(description="whether the team may play or ask the agent now")
     is_automatic: bool = Field(description="whether a scrim starts without an answer of its team")
     reason: str | None = Field(description="why not")
-    games_left: int = Field(description="games that the policy leaves to the team today")
+    games_left: int | None = Field(
+        description="games that the policy leaves to the team today; null: it sets no limit"
+    )
 
 
 class ScrimPolicyOut(BaseModel):

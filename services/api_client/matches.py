@@ -67,6 +67,10 @@ class Matches(Connection):
         """Starts a comparison of ``old`` and ``new``: see ``POST /v1/leagues/…/comparisons``."""
         return self.post(f"/v1/leagues/{league}/comparisons", wanted)
 
+    def plan_comparison(self, league: str, **wanted: Any) -> Json:
+        """Says how many pairs today allows, and which limit ends them."""
+        return self.post(f"/v1/leagues/{league}/comparisons/plan", wanted)
+
     def comparison(self, key: str) -> Json:
         return self.get(f"/v1/comparisons/{key}")
 

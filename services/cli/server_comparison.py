@@ -11,6 +11,7 @@ import typer
 from ladder.scrims.comparison.verdicts import Picture, Rule
 from services.api_client import Client, Json, Unreachable
 from services.cli.comparison_display import RunningPicture
+from services.cli.display import stderr, timestamp_text
 from services.cli.name_lookup import find_season_id, opponent_id, own_agents
 from services.cli.saved_login import connect
 
@@ -39,15 +40,16 @@ def compare(wanted: ServerComparison, as_json: bool) -> Json:
             _submission_key(ladder, season, mine, name)
             for name in (wanted.old, wanted.new, *wanted.opponents)
         )
-        made = ladder.start_comparison(
-            wanted.league,
-            old=old,
-            new=new,
-            opponents=opponents,
-            margin=wanted.rule.margin,
-            pairs=wanted.rule.most_pairs,
-            variants=wanted.rule.variants,
-        )
+        body: Json = {
+            "old": old,
+            "new": new,
+            "opponents": opponents,
+            "margin": wanted.rule.margin,
+            "pairs": wanted.rule.most_pairs,
+            "variants": wanted.rule.variants,
+        }
+        stderr.print(ladder.plan_comparison(wanted.league, **body)["sentence"])
+        made = ladder.start_comparison(wanted.league, **body)
         typer.echo(f"comparison {made['id']}", err=True)
         return _wait(ladder, made["id"], RunningPicture(wanted.rule, quiet=as_json))
 
@@ -60,7 +62,7 @@ def _submission_key(ladder: Client, season: str, mine: list[Json], name: str) ->
 
 def _wait(ladder: Client, key: str, picture: RunningPicture) -> Json:
     """Waits for the end of the comparison, with the running picture on stderr."""
-    seen, silent = 0, 0
+    seen, silent, waits_until = 0, 0, None
     try:
         while True:
             try:
@@ -75,6 +77,13 @@ def _wait(ladder: Client, key: str, picture: RunningPicture) -> Json:
                 seen = found["pairs"]
                 figures = (found["difference"], found["low"], found["high"])
                 picture.show(Picture(seen, *figures, None))
+            if found["today"] is not None and found["waits_until"] not in (None, waits_until):
+                waits_until = found["waits_until"]
+                picture.clear()
+                stderr.print(
+                    f"No further pair begins before {timestamp_text(waits_until)} UTC."
+                    f" {found['today']['sentence']} Ctrl-C ends this command, not the comparison."
+                )
             if found["state"] != "running":
                 for one in found["first_differences"]:
                     for side in ("old", "new"):

@@ -13,13 +13,14 @@ from ladder.database.db import Connection
 from ladder.entries import agents
 from ladder.errors import LadderError
 from ladder.field_types import KEY
+from ladder.ids import SubmissionId, TeamId
 from ladder.leagues import leagues, seasons
-from ladder.leagues.records import League
+from ladder.leagues.records import League, Season
 from ladder.people import users
 from ladder.people.records import Viewer
-from ladder.scrims import game_limits
-from ladder.scrims.comparison import comparisons, stored_pairs
-from ladder.scrims.comparison.comparisons import Comparison
+from ladder.scrims.comparison import comparisons, daily_pairs, stored_pairs
+from ladder.scrims.comparison.comparisons import Comparison, PossibleOpponent
+from ladder.scrims.comparison.daily_pairs import PairsToday
 from ladder.scrims.comparison.request_model import NewComparison
 from services.http import auth, permissions
 from services.http.app_state import AppState, Db, State
@@ -151,8 +152,15 @@ def form_page(
     """The form with its errors, and the newest comparisons."""
     assert who.user_id is not None
     season = seasons.current_season(conn, league.id)
-    teams = [team.id for team in users.teams_of(conn, who.user_id)]
+    members = users.teams_of(conn, who.user_id)
+    teams = [team.id for team in members]
     rows = comparisons.list_comparisons(conn, teams, league.id, limit=SHOWN)
+    opponents = comparisons.possible_opponents(conn, season, teams) if season else []
+    by_team = [
+        (team.name, daily_pairs.pairs_today(conn, season, team.id, ()))
+        for team in members
+        if season is not None
+    ]
     return render(
         request,
         "new_comparison.html",
@@ -160,10 +168,27 @@ def form_page(
         league=league,
         season=season,
         own=version_options(conn, who, teams),
-        opponents=comparisons.possible_opponents(conn, season, teams) if season else [],
-        rows=[(row, *versions_of(conn, row)) for row in rows],
+        opponents=opponents,
+        by_team=by_team,
+        limited={} if season is None else pairs_by_opponent(conn, season, teams, opponents),
+        rows=[(row, *versions_of(conn, row), shown_state(row)) for row in rows],
         form=form,
     )
+
+
+def pairs_by_opponent(
+    conn: Connection, season: Season, teams: list[TeamId], opponents: list[PossibleOpponent]
+) -> dict[SubmissionId, int]:
+    """The pairs that today allows against each opponent with a limit of its own."""
+    agents_of = daily_pairs.agents_of(conn, [one.submission_id for one in opponents])
+    pairs: dict[SubmissionId, int] = {}
+    for team in teams:
+        limits = daily_pairs.limits_of_agents(conn, season, team, agents_of.values())
+        for submission, agent in agents_of.items():
+            if agent in limits:
+                left = limits[agent].left // 2
+                pairs[submission] = min(left, pairs.get(submission, left))
+    return pairs
 
 
 def render_comparison(
@@ -176,8 +201,12 @@ def render_comparison(
 ) -> Response:
     pairs = stored_pairs.played_pairs(conn, found)
     is_running = found.state == "running"
-    waits = is_running and not pairs and not has_begun(conn, found)
-    season = seasons.get_season(conn, found.season_id)
+    state = shown_state(found)
+    today = daily_pairs.pairs_of_running(conn, found)
+    if state == "waiting" and stored_pairs.unfinished_pairs(conn, found.id):
+        state = "ending"
+    elif state == "running" and not pairs and not has_begun(conn, found):
+        state = "queued"
     old, new = versions_of(conn, found)
     return render(
         request,
@@ -188,9 +217,9 @@ def render_comparison(
         league=leagues.get_league(conn, found.league_id),
         report=stored_pairs.stored_report(found, pairs),
         course=draw_course(stored_pairs.course(conn, found.id), found.margin),
-        note=note_on(found) or (WAITS if waits else ""),
-        shown_state="waiting" if waits else found.state,
-        today=game_limits.games_today(conn, season, found.team_id) if is_running else None,
+        note=WAITS if state == "queued" else note_on(found, today),
+        shown_state=state,
+        today=today,
         replays=analyse_replays(app_state, conn, found, pairs),
         may_cancel=is_running and permissions.may_see_private(who, found.team_id),
     )
@@ -202,15 +231,20 @@ def has_begun(conn: Connection, found: Comparison) -> bool:
     return any({pair.old_state, pair.new_state} != {"queued"} for pair in issued)
 
 
-def note_on(found: Comparison) -> str:
-    """Why it waits, or why it cannot tell. Empty for any other comparison."""
+def shown_state(found: Comparison) -> str:
+    """The state; ``waiting`` if no further pair may begin now."""
     if found.state == "running" and found.waits_until is not None:
-        until = formatting.date_text(found.waits_until)
-        if found.waits_until > datetime.now(UTC):
-            return (
-                f"It waits until {until}: the limit of scrim games a day is used up, or an"
-                " opponent takes no scrims now."
-            )
+        return "waiting" if found.waits_until > datetime.now(UTC) else found.state
+    return found.state
+
+
+def note_on(found: Comparison, today: PairsToday | None) -> str:
+    """Why it waits, or why it cannot tell. Empty for any other comparison."""
+    if shown_state(found) == "waiting" and today is not None:
+        until = f"No further pair begins before {formatting.date_text(found.waits_until)}"
+        if today.pairs:
+            return f"{until}: an opponent takes no scrims now."
+        return f"{until}. The limit is used up: {today.limit}, {today.used} of {today.allowed}."
     return ENDS.get(found.ended_by or "", "")
 
 

@@ -62,6 +62,15 @@ def issued_pairs(conn: Connection, comparison_id: ComparisonId) -> list[IssuedPa
     return [IssuedPair(*row) for row in rows]
 
 
+def unfinished_pairs(conn: Connection, comparison_id: ComparisonId) -> int:
+    """Returns the number of pairs with a game that waits or is played."""
+    states = {"queued", "running"}
+    return sum(
+        not states.isdisjoint({pair.old_state, pair.new_state})
+        for pair in issued_pairs(conn, comparison_id)
+    )
+
+
 def played_pairs(
     conn: Connection, comparison: Comparison, *, uncounted: bool = False
 ) -> list[PlayedPair]:

@@ -140,7 +140,60 @@ def test_command_waits_for_the_verdict_of_the_service(world: World, tmp_path: Pa
         over.set()
         plays.join()
     assert done.returncode == 3, done.stderr
+    assert "The limit that ends them: your team's scrim games a day" in done.stderr
     assert json.loads(done.stdout)["verdict"] == "cannot_tell"
+
+
+def test_page_and_api_say_before_the_start_how_many_pairs_today_allows(world: World) -> None:
+    opponent = world.agents["public.host"]
+    newer, older = world.submissions["public.member"], older_submission(world, "public")
+    world.client("host").change_agent(opponent, scrims_per_requester_daily=21)
+    try:
+        plan = world.client("member").plan_comparison(
+            "public", old=older, new=newer, opponents=[opponent]
+        )
+        with browse(world, "member") as browser:
+            form = browser.get("/leagues/public/better").text
+    finally:
+        world.client("host").change_agent(opponent, scrims_per_requester_daily=50)
+    used = plan["used"]
+    assert (plan["pairs"], plan["allowed"]) == ((21 - used) // 2, 21)
+    assert plan["limit"] == "your scrim games a day with Flood public.host"
+    assert f"at most {plan['pairs']} pairs today" in form
+    assert "The limit that ends them: your team&#39;s scrim games a day" in form
+
+
+def test_waiting_comparison_names_the_limit_and_plays_nothing(world: World) -> None:
+    opponent = world.agents["public.host"]
+    member = world.client("member")
+    made = member.start_comparison(
+        "public",
+        old=older_submission(world, "public"),
+        new=world.submissions["public.member"],
+        opponents=[opponent],
+    )
+    used = member.comparison(made["id"])["today"]["used"]
+    world.client("host").change_agent(opponent, scrims_per_requester_daily=used + 3)
+    try:
+        with world.connect() as conn:
+            progress.advance(conn, made["id"])
+        with browse(world, "member") as browser:
+            ending = browser.get(f"/comparisons/{made['id']}").text
+            play_on(world)
+            waiting = browser.get(f"/comparisons/{made['id']}").text
+            listed = browser.get("/leagues/public/better").text
+        found = member.comparison(made["id"])
+    finally:
+        world.client("host").change_agent(opponent, scrims_per_requester_daily=50)
+        member.cancel_comparison(made["id"])
+    limit = "The limit is used up: your scrim games a day with Flood public.host"
+    for page in (ending, waiting):
+        assert limit in page
+        assert "games are being played" not in page
+    assert "the pairs that have begun are being finished" in ending
+    assert "No answer yet: it waits" in waiting
+    assert '<span class="chip warn">waiting</span>' in listed
+    assert (found["unfinished_pairs"], found["today"]["pairs"]) == (0, 0)
 
 
 def test_command_without_an_answer_gives_status_2(world: World, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from ladder.notices import inbox
 from ladder.people.records import Viewer
 from ladder.reports import feed
 from ladder.scrims import scrims
-from ladder.scrims.comparison import comparisons, stored_pairs
+from ladder.scrims.comparison import comparisons, daily_pairs, stored_pairs
 from ladder.scrims.comparison.comparisons import Comparison, Versions
 from ladder.scrims.comparison.progress import (
     MOST_REPLAYS,
@@ -226,6 +226,42 @@ def test_comparison_waits_while_an_opponent_takes_no_more_games(lab: Lab) -> Non
     lab.step(comparison)
     assert comparisons.get_comparison(lab.contest.conn, comparison.id).waits_until is None
     assert len(lab.games(comparison)) == 2 * PAIRS_AT_ONCE
+
+
+def pairs_today(lab: Lab, *opponents: SubmissionId) -> tuple[int, str, int, int]:
+    found = daily_pairs.pairs_today(lab.contest.conn, lab.contest.season, lab.team, opponents)
+    return found.pairs, found.limit, found.used, found.allowed
+
+
+def test_only_the_limit_of_the_team_ends_pairs_with_reference_agents(lab: Lab) -> None:
+    anchor = lab.contest.active(is_anchor=True)
+    opponent = entries.get_entry(lab.contest.conn, anchor).submission_id
+    allowed = lab.contest.season.scrim_games_daily
+    limit = "your team's scrim games a day"
+    assert pairs_today(lab, opponent) == (allowed // 2, limit, 0, allowed)
+    scrims.request_scrim(
+        lab.contest.conn,
+        season=lab.contest.season,
+        team_id=lab.team,
+        user_id=lab.user,
+        lineup=[lab.new, *[opponent] * (lab.contest.season.seats - 1)],
+        games=60,
+    )
+    assert pairs_today(lab, opponent) == (allowed // 2 - 30, limit, 60, allowed)
+
+
+def test_pairs_of_a_day_end_with_the_limit_of_an_opponent(lab: Lab) -> None:
+    other = agents.get_submission(lab.contest.conn, lab.opponent).agent_id
+    agents.update_agent(lab.contest.conn, other, scrims_per_requester_daily=11)
+    name = agents.get_agent(lab.contest.conn, other).name
+    assert pairs_today(lab, lab.opponent) == (5, f"your scrim games a day with {name}", 0, 11)
+    own = [lab.contest.submission(lab.contest.agent(lab.team)).id for _ in range(5)]
+    # It sits in three of six pairs on average.
+    assert pairs_today(lab, lab.opponent, *own)[0] == 11
+    lab.start()
+    for _ in range(3):
+        lab.step(comparisons.list_comparisons(lab.contest.conn, [lab.team])[0])
+    assert pairs_today(lab, lab.opponent)[0] == 0
 
 
 def test_comparison_of_other_teams_submissions_is_refused(lab: Lab) -> None:

@@ -32,6 +32,13 @@ ROWS: Final[tuple[Row, ...]] = (
     ("POST", "/v1/scrims/{scrim}/cancel", None, "401 404 200 404 403", ""),
     (
         "POST",
+        "/v1/leagues/{league}/comparisons/plan",
+        {"old": "{older}", "new": "{submission}"},
+        "401 200 200 200 403",
+        "401 404 200 200 403",
+    ),
+    (
+        "POST",
         "/v1/leagues/{league}/comparisons",
         {"old": "{older}", "new": "{submission}"},
         "401 404 201 404 403",

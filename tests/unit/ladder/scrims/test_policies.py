@@ -65,6 +65,12 @@ def test_a_reference_agent_plays_with_everybody() -> None:
     assert (answer.is_allowed, answer.is_automatic) == (True, True)
 
 
+def test_a_reference_agent_sets_no_limit_of_games() -> None:
+    facts = replace(FACTS, is_reference=True, games_with_team_today=50, games_today=10_000)
+    answer = judge(ScrimPolicy(games_daily=5), facts, games=100)
+    assert (answer.is_allowed, answer.games_left) == (True, None)
+
+
 def test_an_own_agent_plays_whatever_its_policy_says() -> None:
     answer = judge(ScrimPolicy(whom=Whom.NOBODY), replace(FACTS, is_own=True), games=100)
     assert (answer.is_allowed, answer.is_automatic) == (True, True)
