@@ -31,6 +31,7 @@ from benchmarks.rating.official_ladder import BETA, START, Official
 from benchmarks.rating.worlds import Flags, Floats, Ints, World
 from games import GAMES
 from games.protocol import Json, placements_from_scores
+from ladder.confidence_intervals import half_width
 from ladder.ratings.official.fit import Fit, fit
 from ladder.ratings.official.game_table import GameTable
 from ladder.ratings.official.learned_priors import Prior
@@ -207,7 +208,7 @@ def report(arena: Arena, names: Sequence[str], seats: int, options: argparse.Nam
             (
                 names[who],
                 f"{points[who]:.0f}",
-                f"{BETA * known.sigma[who]:.0f}",
+                f"{half_width(BETA * known.sigma[who]):.0f}",
                 str(int((lineups == who).sum())),
                 str(arena.faults.get(int(who), 0)),
             )

@@ -8,6 +8,11 @@ from typing import Final
 Z95: Final = 1.959963984540054
 
 
+def half_width(sigma: float) -> float:
+    """Returns half of the 95 % interval of a score with this deviation: what follows a ``+-``."""
+    return Z95 * sigma
+
+
 def wilson_interval(successes: float, trials: float, z: float = Z95) -> tuple[float, float]:
     """Returns Wilson's score interval of a rate, 95 % by default; (0, 1) without trials."""
     if trials <= 0:

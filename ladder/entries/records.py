@@ -117,6 +117,11 @@ class Entry:
     """Time of a paused entry's next try; None during a try."""
 
     @property
+    def has_score(self) -> bool:
+        """Whether a rated game says anything about its score."""
+        return self.is_rated and self.games > 0
+
+    @property
     def remote(self) -> bool:
         """Whether the agent runs at an address of its owner."""
         return self.profile == REMOTE

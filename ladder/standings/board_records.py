@@ -89,6 +89,11 @@ class BoardRow:
     """Whether the entry is paused: it keeps its rank and is not paired."""
 
     @property
+    def has_score(self) -> bool:
+        """Whether a game says anything about its score."""
+        return self.games > 0 or self.official is not None
+
+    @property
     def score_and_sigma(self) -> tuple[float, float]:
         """Returns score and sigma for the rank: official, or live before the first fit."""
         place = self.official

@@ -68,15 +68,15 @@ class SideOut(BaseModel):
 
 class GainOut(BaseModel):
     """Both versions in one seat, or against one opponent. The interval is 95 % and decides
-    nothing."""
+    nothing. Fewer than ten pairs, or pairs that are all equal, have none."""
 
     model_config = ConfigDict(from_attributes=True)
     name: str
     games: int
     old: float
     new: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
 
 
 class FirstDifferenceOut(BaseModel):

@@ -137,7 +137,7 @@ def entry_out(conn: Db, who: Viewer, entry: Entry) -> EntryOut:
     """The part of an entry that the viewer may see. The caller checks that the viewer may see the
     entry."""
     out = EntryOut.model_validate(entry)
-    if not entry.is_rated:
+    if not entry.has_score:
         out.mu = out.sigma = None
     if not permissions.may_read_logs(who, entry.team_id, entry.league_id):
         out.reason = out.validation_match_id = out.strikes = out.next_try_at = None

@@ -146,7 +146,7 @@ def _print_gains(what: str, gains: Sequence[Mapping[str, Any]]) -> None:
                 f"{gain['old']:.1%}",
                 f"{gain['new']:.1%}",
                 f"{gain['new'] - gain['old']:+.3f}",
-                f"{gain['low']:+.3f} to {gain['high']:+.3f}",
+                None if gain["low"] is None else f"{gain['low']:+.3f} to {gain['high']:+.3f}",
             )
             for gain in gains
         ],

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ladder.confidence_intervals import half_width
 from ladder.fault_reasons import short_reason
 from services.api_client import Client, Json
 from services.cli.display import (
@@ -182,7 +183,7 @@ def _prospect_sentences(found: Json) -> list[str]:
     if place is not None:
         gold, silver, bronze = (_percent(chance) for chance in place["chances"])
         lines.append(
-            f"official score {place['score']:.0f} +- {1.96 * place['sigma']:.0f}, rank "
+            f"official score {place['score']:.0f} +- {half_width(place['sigma']):.0f}, rank "
             f"{place['rank_low']} to {place['rank_high']} (95 %); gold {gold}, silver or better "
             f"{silver}, any medal {bronze}"
         )

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from ladder.confidence_intervals import half_width
 from services.api_client import Client, Json
 from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
 from services.cli.name_lookup import find_season_id
@@ -26,10 +27,10 @@ def leaderboard(
 ) -> None:
     """Show the leaderboard of a league's current season.
 
-    Rank, score and medal are official: computed from all results of the season. "live" moves with
-    each match. A medal shows its state (likely, sealed or awarded) and the probability that this
-    medal or a better one is deserved. If matches have one seat, the game's own measures decide rank
-    and medal; each has its 95 % interval.
+    Rank, score and medal are official: computed from all results of the season. "+-" is half of the
+    score's 95 % interval. "live" moves with each match. A medal shows its state (likely, sealed or
+    awarded) and the probability that this medal or a better one is deserved. If matches have one
+    seat, the game's own measures decide rank and medal; each has its 95 % interval.
     """
     with connect(needs_token=False) as ladder:
         season = ladder.season(_find_season_id(ladder, league, "leaderboard"))
@@ -51,9 +52,7 @@ def leaderboard(
                 _rank_interval(row),
                 row["team_name"],
                 _agent_text(row),
-                (row["official"] or row)["score"],
-                (row["official"] or row)["sigma"],
-                row["score"],
+                *_score_and_margin(row),
                 row["games"],
                 timestamp_text(row["last_match_at"]),
                 _medal_text(row),
@@ -61,6 +60,14 @@ def leaderboard(
             for row in rows
         ],
     )
+
+
+def _score_and_margin(row: Mapping[str, Any]) -> tuple[float | None, float | None, float | None]:
+    """Score, half of its 95 % interval, and live score; None without a game."""
+    if row["official"] is None and not row["games"]:
+        return None, None, None
+    shown = row["official"] or row
+    return shown["score"], half_width(shown["sigma"]), row["score"]
 
 
 def _finality(ladder: Client, season: Json) -> str | None:

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from ladder.confidence_intervals import half_width
 from ladder.errors import Invalid
 from ladder.reports.contest_luck.contest_tables import read_contest
 from ladder.reports.contest_luck.medal_odds import ContestLuck, LuckRow, measure_luck
@@ -80,7 +81,7 @@ def _cells(each: LuckRow) -> list[object]:
         str(each.team),
         each.games,
         each.score,
-        1.96 * each.sigma,
+        half_width(each.sigma),
         *(_percent(chance) for chance in each.chances),
         official,
         None if each.deserved is None else _percent(each.deserved),

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ladder.confidence_intervals import half_width
 from services.api_client import Json
 from services.cli.display import AsJson, print_json, stdout, table
 from services.cli.moderation import League, Reason
@@ -90,7 +91,7 @@ def print_groups(found: Json) -> None:
 
 
 def _score_interval(row: Json) -> str:
-    margin = 1.96 * row["sigma"]
+    margin = half_width(row["sigma"])
     return f"{row['score'] - margin:.0f} to {row['score'] + margin:.0f}"
 
 

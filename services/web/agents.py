@@ -233,7 +233,7 @@ def standing_context(
     values["same_score"] = rank_reasons.rows_of_same_score(values["standing"], board.rows, sharing)
     values["rank_reason"] = rank_reasons.why_no_rank(entry, board.rows)
     values["ranked"] = board.rows.ranked
-    values["shown_score"] = entry.mu + season.score_offset
+    values["shown_score"] = entry.mu + season.score_offset if entry.has_score else None
     values["curve"] = None if season.measures else draw_curve(conn, entry, season)
     return values
 

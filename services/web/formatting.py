@@ -15,6 +15,7 @@ from urllib.parse import quote, urlencode
 from markupsafe import Markup, escape
 
 from games import GAMES
+from ladder.confidence_intervals import half_width
 from ladder.entries.records import Newcomers
 from ladder.fault_reasons import DETAILS, OBSERVED, short_reason
 from ladder.leagues.measures import Estimate
@@ -338,6 +339,7 @@ FILTERS: Final = {
     "tournament_chip": state_chips.tournament_chip,
     "team_act": team_act_text,
     "score": score_text,
+    "half_width": half_width,
     "change": change_text,
     "signed": signed_text,
     "seconds": seconds_text,

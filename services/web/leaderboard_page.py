@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
+from ladder.confidence_intervals import half_width
 from ladder.database.db import Connection
 from ladder.ids import TeamId
 from ladder.leagues.medals import Medal
@@ -58,8 +59,8 @@ def cut_page(conn: Connection, board: Board, page: int) -> BoardPage:
         last=start + len(rows),
         total=len(board.rows),
         ranked=board.rows.ranked,
-        low=min((score - 2 * sigma for score, sigma in spans), default=0.0),
-        high=max((score + 2 * sigma for score, sigma in spans), default=1.0),
+        low=min((score - half_width(sigma) for score, sigma in spans), default=0.0),
+        high=max((score + half_width(sigma) for score, sigma in spans), default=1.0),
         accepted_no=board.accepted_no,
         fitted=board.fitted,
         medals=[(str(kind), counted[kind]) for kind in Medal if counted[kind]],

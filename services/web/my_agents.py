@@ -126,5 +126,5 @@ def _line(conn: Connection, entry: Entry, season: Season, rows: BoardRows) -> En
         row=rows.row_of(entry.id),
         reason=why_no_rank(entry, rows),
         place=validations.queue_place_of(conn, entry.id) if waits else None,
-        score=entry.mu + season.score_offset if entry.is_rated and entry.games else None,
+        score=entry.mu + season.score_offset if entry.has_score else None,
     )

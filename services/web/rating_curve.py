@@ -9,6 +9,7 @@ from datetime import datetime
 
 from markupsafe import Markup
 
+from ladder.confidence_intervals import half_width
 from services.web import chart_texts, formatting
 
 
@@ -60,8 +61,8 @@ def axis_ticks(low: float, high: float, wanted: int = 4) -> list[float]:
 
 def _draw_curve(points: Sequence[CurvePoint], start: CurvePoint, frame: DrawingFrame) -> Markup:
     line = [start, *points]
-    low = min(point.score - 2 * point.sigma for point in line)
-    high = max(point.score + 2 * point.sigma for point in line)
+    low = min(point.score - half_width(point.sigma) for point in line)
+    high = max(point.score + half_width(point.sigma) for point in line)
     inner_width = frame.width - frame.left - frame.right
     inner_height = frame.height - frame.top - frame.bottom
 
@@ -74,11 +75,11 @@ def _draw_curve(points: Sequence[CurvePoint], start: CurvePoint, frame: DrawingF
     def path(values: Sequence[tuple[int, float]]) -> str:
         return " ".join(f"{x(index)},{y(value)}" for index, value in values)
 
-    upper = [(index, point.score + 2 * point.sigma) for index, point in enumerate(line)]
-    lower = [(index, point.score - 2 * point.sigma) for index, point in enumerate(line)]
+    upper = [(index, point.score + half_width(point.sigma)) for index, point in enumerate(line)]
+    lower = [(index, point.score - half_width(point.sigma)) for index, point in enumerate(line)]
     middle = [(index, point.score) for index, point in enumerate(line)]
     last = line[-1]
-    label = chart_texts.curve_label(len(points), start.score, last.score, 2 * last.sigma)
+    label = chart_texts.curve_label(len(points), start.score, last.score, half_width(last.sigma))
     parts = [
         Markup('<svg class="curve {}" viewBox="0 0 {} {}" role="group" aria-label="{}">').format(
             frame.name, frame.width, frame.height, label
@@ -106,7 +107,7 @@ def _draw_curve(points: Sequence[CurvePoint], start: CurvePoint, frame: DrawingF
         title = (
             f"Match {index}, {formatting.date_text(point.at)}:"
             f" {formatting.score_text(point.score)} "
-            f"± {formatting.score_text(2 * point.sigma)} ({point.change:+.0f})"
+            f"± {formatting.score_text(half_width(point.sigma))} ({point.change:+.0f})"
         )
         parts.append(
             Markup(

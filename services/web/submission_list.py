@@ -69,7 +69,7 @@ def submission_rows(
             SubmissionRow(
                 entry=entry,
                 season=league.title + f", season {season.number}" * (season.number > 1),
-                score=None if season.measures else entry.mu + season.score_offset,
+                score=entry.mu + season.score_offset if entry.has_score else None,
                 message=sent.message if sent else "",
                 url=sent.url if sent and entry.team_id in who.team_ids else None,
                 place=validations.queue_place_of(conn, entry.id) if waits else None,

@@ -11,9 +11,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from statistics import fmean, stdev
+from typing import Final
 
-from ladder.confidence_intervals import Z95
+from ladder.confidence_intervals import half_width
 from ladder.scrims.comparison.pairs import share_beaten
+
+LEAST_PAIRS: Final = 10
+"""Fewer pairs give no interval: their spread is hardly known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +63,9 @@ class Gain:
     old: float
     """Share beaten by the old version, from 0 to 1."""
     new: float
-    low: float
-    """Lower end of the 95 % interval of the difference."""
-    high: float
+    low: float | None
+    """Lower end of the 95 % interval of the difference. None: so few or equal pairs have none."""
+    high: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +141,8 @@ def _beaten(placements: Sequence[int], own: int, other: int) -> float:
 def _gain(name: str, results: Sequence[tuple[float, float]]) -> Gain:
     old, new = fmean(old for old, _ in results), fmean(new for _, new in results)
     differences = [new - old for old, new in results]
-    half = 2.0
-    if len(results) > 1:
-        half = Z95 * stdev(differences) / sqrt(len(results))
+    if len(results) < LEAST_PAIRS or min(differences) == max(differences):
+        return Gain(name, len(results), old, new, None, None)
+    half = half_width(stdev(differences)) / sqrt(len(results))
     low, high = max(-1.0, new - old - half), min(1.0, new - old + half)
     return Gain(name, len(results), old, new, low, high)

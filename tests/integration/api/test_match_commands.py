@@ -24,6 +24,22 @@ def test_the_leaderboard_is_a_table_or_json(peck: Peck) -> None:
     assert [row["rank"] for row in read(peck("leaderboard", "public", "--json"))] == [1, 2, None]
 
 
+def test_the_leaderboard_shows_half_of_the_95_percent_interval(peck: Peck, world: World) -> None:
+    first, *_ = read(peck("leaderboard", "public", "--json"))
+    sigma = (first["official"] or first)["sigma"]
+    shown = peck("leaderboard", "public").stdout.splitlines()
+    (line,) = [line for line in shown if first["agent_name"] in line]
+    assert f"{1.959964 * sigma:.1f}" in line.split()
+
+
+def test_a_rejected_upload_has_no_score(peck: Peck, world: World) -> None:
+    rejected = world.entries["public.rejected"]
+    rows = {row["id"]: row for row in read(peck("entries", "--json"))}
+    assert (rows[rejected]["mu"], rows[rejected]["sigma"]) == (None, None)
+    assert "600.0" not in peck("entries").stdout
+    assert "600.0" not in peck("submissions").stdout
+
+
 def test_watch_shows_the_alarm_of_a_silent_league(fresh_peck: Peck, fresh_world: World) -> None:
     lively(fresh_world)  # its building may be minutes ago
     assert read(fresh_peck("watch", "public", "--json"))["alarm"] is None

@@ -63,7 +63,16 @@ def test_gains_are_told_by_seat_and_opponent() -> None:
     opponents = analysis.gains_by_opponent(PAIRS)
     assert [gain.name for gain in opponents] == ["b", "a"]
     assert (opponents[1].games, opponents[1].old, opponents[1].new) == (2, 0.0, 0.5)
-    assert all(gain.low <= gain.new - gain.old <= gain.high for gain in opponents)
+
+
+def test_few_or_equal_pairs_have_no_interval() -> None:
+    for pairs in (PAIRS, PAIRS[:1] * 50):
+        gains = [*analysis.gains_by_seat(pairs), *analysis.gains_by_opponent(pairs)]
+        assert {(gain.low, gain.high) for gain in gains} == {(None, None)}
+    for gain in analysis.gains_by_opponent(PAIRS * 5):
+        assert gain.low is not None
+        assert gain.high is not None
+        assert gain.low < gain.new - gain.old < gain.high
 
 
 def test_own_faults_and_times_are_told_apart() -> None:
