@@ -134,8 +134,8 @@ def read_step(document: Mapping[str, Any], seats: int) -> Step:
     return Step(
         moves=_read_per_seat(document, "moves", seats),
         chance=document.get("chance"),
-        charged_seconds=_read_per_seat(document, "charged_seconds", seats),
-        bank_seconds=_read_per_seat(document, "bank_seconds", seats),
+        charged_seconds=_read_seconds(document, "charged_seconds", seats),
+        bank_seconds=_read_seconds(document, "bank_seconds", seats),
     )
 
 
@@ -151,7 +151,7 @@ def states(game: Game[S], episode: Episode) -> Iterator[S]:
         for number, step in enumerate(episode.steps, start=1):  # noqa: B007 (told in the error)
             state = next_state(game, state, step)
             yield state
-    except (GameError, KeyError, TypeError, ValueError) as error:
+    except (GameError, LookupError, TypeError, ValueError, AttributeError) as error:
         raise EpisodeError(f"step {number}: {error}") from error
 
 
@@ -198,6 +198,14 @@ def _read_per_seat(document: Json, name: str, seats: int) -> tuple[Any, ...]:
     if len(values) != seats:
         raise EpisodeError(f"{name}: expected one for each of {seats} seats, got {len(values)}")
     return tuple(values)
+
+
+def _read_seconds(document: Json, name: str, seats: int) -> tuple[float | None, ...]:
+    values = _read_per_seat(document, name, seats)
+    for value in values:
+        if value is not None and type(value) not in (int, float):
+            raise EpisodeError(f"{name}: expected numbers or null, got {value!r:.100}")
+    return values
 
 
 def first_different_move(one: Episode, other: Episode, seat: int) -> int | None:

@@ -163,7 +163,7 @@ def frames_of_kaggle(document: Mapping[str, Json]) -> dict[str, Json]:
 
     Kaggle does not record why a goose died, so ``endings`` are null. Raises GameError.
     """
-    if document.get("name") not in GAME_NAMES:
+    if str(document.get("name")) not in GAME_NAMES:
         raise GameError(f"name: there is no player for {document.get('name')!r:.100}")
     try:
         return _frames_of_steps(document, document["steps"])

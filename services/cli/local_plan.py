@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -102,8 +103,19 @@ def find_game(name: str) -> Game[Any]:
 
 
 def default_folder() -> Path:
-    """Returns the folder for replays and logs, if nobody named one."""
-    return Path("peck-runs") / datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    """Makes a new folder for replays and logs, if nobody named one.
+
+    Its name is the time, with a number if another command began in the same second.
+    """
+    name = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    for number in count(1):
+        folder = Path("peck-runs") / (name if number == 1 else f"{name}-{number}")
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        return folder
+    raise AssertionError
 
 
 def parse_override(text: str) -> tuple[str, Any]:

@@ -84,13 +84,14 @@ def _compared(asked: Comparison) -> dict[str, Any]:
         raise RunError(f"--launcher: type one of {', '.join(LauncherName)}")
     if record.seed is None:
         typer.echo("the seed of the match is unknown: random choices may differ", err=True)
+    clock = Clock.from_json(episode.clock)
     count = sum(1 for _ in questions(game, episode, asked.seat))
     if not count:
         raise RunError(f"--seat {asked.seat + 1}: this seat was never asked")
     plan = local_match.LocalPlan(
         game=game,
         configuration=episode.configuration,
-        clock=Clock.from_json(episode.clock),
+        clock=clock,
         agents=(asked.agent,),
         games=1,
         seed=record.seed or bytes(16),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -112,5 +113,5 @@ def read_json(path: Path) -> Any:
         return json.loads(raw)
     except FileNotFoundError:
         raise RunError(f"{path}: there is no such file") from None
-    except (OSError, ValueError, EOFError, RecursionError) as error:
+    except (OSError, ValueError, EOFError, RecursionError, zlib.error) as error:
         raise RunError(f"{path}: this is no JSON, also not compressed ({error})") from None

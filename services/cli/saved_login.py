@@ -71,12 +71,15 @@ def find_login() -> Login:
 
 
 def read_saved_login() -> Login | None:
-    """The login that `peck login` saved."""
+    """The login that `peck login` saved. Raises MissingInput for a damaged file."""
     file = config_file()
     if not file.is_file():
         return None
-    kept = json.loads(file.read_text())
-    return Login(kept["address"].rstrip("/"), kept.get("token"), str(file))
+    try:
+        kept = json.loads(file.read_text())
+        return Login(kept["address"].rstrip("/"), kept.get("token"), str(file))
+    except (ValueError, LookupError, TypeError, AttributeError):
+        raise MissingInput(f"delete {file}: it holds no login", "peck login ADDRESS") from None
 
 
 def running_instance_login() -> Login | None:

@@ -21,7 +21,17 @@ if TYPE_CHECKING:
     from services.cli.local_page import LocalGame
 
 REPLAYS: Final = ("*.peck-replay.gz", "*.peck.json.gz")
-NEEDED: Final = {"game", "seats", "configuration", "clock", "frames", "steps", "placements"}
+FIELDS: Final = {
+    "game": str,
+    "configuration": dict,
+    "clock": dict,
+    "frames": list,
+    "steps": list,
+}
+"""Fields that the page needs, besides the seats and what each of them has."""
+BY_SEAT: Final = ("placements", "verdicts", "names")
+"""Lists with one value for each seat, or null."""
+MOST_SEATS: Final = 16
 MIRRORED: Final = "-mirrored.peck-replay.gz"
 
 
@@ -80,7 +90,7 @@ def read_games(path: Path, names: Sequence[str]) -> list[LocalGame]:
         mirror = file.with_name(f"{stem}{MIRRORED}")
         logs = {
             seat: partial(read_json, path / f"{stem}-agent-{seat}.peck-log.gz")
-            for seat in range(16)
+            for seat in range(MOST_SEATS)
             if (path / f"{stem}-agent-{seat}.peck-log.gz").is_file()
         }
         known = told.get(stem)
@@ -110,15 +120,38 @@ def _game(
 def _frames_document(path: Path) -> dict[str, Any]:
     """The frames of a replay in any format that we write. Raises RunError."""
     document = read_json(path)
-    form = document.get("format") if isinstance(document, dict) else None
     try:
-        if form == frames.FORMAT and document.keys() >= NEEDED:
-            return dict(document)
-        if form == FORMAT:
-            return frames.frames_json(from_document(document))
-        if isinstance(document, dict) and "steps" in document and "specification" in document:
-            told = document.get("info", {}).get("TeamNames")
-            return {**kaggle_formats.frames_of_kaggle(document), "names": told}
+        if isinstance(document, dict):
+            return _checked(_converted(document))
     except GameError as error:
         raise RunError(f"{path}: {error}") from None
     raise RunError(f"{path}: this is no replay; download one by `peck replay MATCH`")
+
+
+def _converted(document: dict[str, Any]) -> dict[str, Any]:
+    """The frames document, not yet checked. Raises GameError."""
+    if document.get("format") == FORMAT:
+        return frames.frames_json(from_document(document))
+    if "steps" in document and "specification" in document:
+        found = kaggle_formats.frames_of_kaggle(document)
+        info = document.get("info")
+        return {**found, "names": info.get("TeamNames") if isinstance(info, dict) else None}
+    return document
+
+
+def _checked(document: dict[str, Any]) -> dict[str, Any]:
+    """The document, if the page can show it. Raises GameError."""
+    if document.get("format") != frames.FORMAT:
+        raise GameError("this is no replay; download one by `peck replay MATCH`")
+    for name, kind in FIELDS.items():
+        if not isinstance(document.get(name), kind):
+            raise GameError(f"{name}: expected {kind.__name__}, got {document.get(name)!r:.100}")
+    seats = document.get("seats")
+    if type(seats) is not int or not 1 <= seats <= MOST_SEATS:
+        raise GameError(f"seats: expected 1 to {MOST_SEATS}, got {seats!r:.100}")
+    for name in BY_SEAT:
+        values = document.get(name)
+        if values is not None and (not isinstance(values, list) or len(values) != seats):
+            raise GameError(f"{name}: expected a list for {seats} seats, got {values!r:.100}")
+    names = [name if isinstance(name, str) else str(name) for name in document.get("names") or ()]
+    return {**dict.fromkeys(BY_SEAT), **document, "names": names or None}
