@@ -74,7 +74,12 @@ class Connection:
         self.http.close()
 
     def send(self, method: str, path: str, **options: Any) -> httpx.Response:
-        """Sends one request. Raises ApiError for an error answer, Unreachable without an answer."""
+        """Sends one request to the service's own origin, and follows no redirect.
+
+        Raises ApiError for an error answer, a redirect, and an address of another origin. Raises
+        Unreachable without an answer.
+        """
+        self.refuse_other_origin(path)
         if method != "GET" and self.before_change is not None:
             before, self.before_change = self.before_change, None
             before(self)
@@ -87,6 +92,7 @@ class Connection:
             )
         except httpx.HTTPError as error:
             raise Unreachable(f"no answer from {self.address}: {error}") from error
+        self.refuse_redirect(response)
         if response.is_error:
             try:
                 problem = response.json()
@@ -94,6 +100,28 @@ class Connection:
                 problem = {"detail": response.text[:200]}
             raise ApiError(problem if isinstance(problem, dict) else {}, response.status_code)
         return response
+
+    def refuse_other_origin(self, path: str) -> None:
+        """Raises ApiError for an address of another origin, which must not get the token.
+
+        A ``next`` link comes from the service.
+        """
+        try:
+            asked, own = httpx.URL(path), httpx.URL(self.address)
+        except httpx.InvalidURL as error:
+            raise ApiError(
+                {"detail": f"{self.address} names a wrong address: {error}"}, 502
+            ) from None
+        if asked.host and (asked.scheme, asked.netloc) != (own.scheme, own.netloc):
+            detail = f"{self.address} names an address of another site, which is not asked: {path}"
+            raise ApiError({"detail": detail}, 502)
+
+    def refuse_redirect(self, response: httpx.Response) -> None:
+        """Raises ApiError for an answer that sends the client elsewhere."""
+        if response.is_redirect or response.is_informational:
+            elsewhere = response.headers.get("Location", "")
+            detail = f"{self.address} sends the client elsewhere: use the address {elsewhere}"
+            raise ApiError({"detail": detail}, response.status_code)
 
     def get(self, path: str, **params: Any) -> Json:
         """Sends a GET, and repeats it once if the connection broke after a quiet time."""

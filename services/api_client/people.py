@@ -66,6 +66,7 @@ class People(Connection):
             headers = {**self.headers, **({"Last-Event-ID": after} if after else {})}
             try:
                 with self.http.stream("GET", "/v1/me/feed/stream", headers=headers) as answer:
+                    self.refuse_redirect(answer)
                     if answer.is_error:
                         answer.read()
                         refused = answer.json()
@@ -106,6 +107,7 @@ class People(Connection):
         size, told = 0, 0
         try:
             with self.http.stream("GET", "/v1/users/me/export", headers=self.headers) as answer:
+                self.refuse_redirect(answer)
                 if answer.is_error:
                     answer.read()
                     raise ApiError(answer.json(), answer.status_code)

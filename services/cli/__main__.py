@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import json
 import os
 import sys
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ import typer
 from typer.main import get_group
 
 from services.api_client import ApiError, Unreachable
-from services.cli import completion, error_hints, refusal_texts, typer_values
+from services.cli import completion, display, error_hints, refusal_texts, typer_values
 from services.cli.saved_login import MissingInput
 from services.version import VERSION
 
@@ -162,7 +163,11 @@ def main() -> None:
             lines += error_hints.hints_after(error, verb)
         elif isinstance(error, MissingInput) and error.next_step:
             lines.append(f"next: {error.next_step}")
-        print("\n  ".join([f"peck: {lines[0]}", *lines[1:]]), file=sys.stderr)
+        text = "\n  ".join([f"peck: {lines[0]}", *lines[1:]])
+        print(display.printable(text), file=sys.stderr)
+        sys.exit(1)
+    except json.JSONDecodeError:
+        print("peck: the service's answer is no JSON; check its address", file=sys.stderr)
         sys.exit(1)
 
 

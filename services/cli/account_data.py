@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from services.cli.display import AsJson, print_json, stdout
+from services.cli.display import AsJson, print_json, printable, stdout
 from services.cli.saved_login import (
     MissingInput,
     config_file,
@@ -47,7 +47,7 @@ def delete_account(
         me = ladder.me()["user"]["name"]
         if not as_json:
             print_deletion_effects(ladder.get("/v1/users/me/deletion"))
-        given = name or str(typer.prompt(f"Type your name ({me}) to delete the account"))
+        given = name or str(typer.prompt(printable(f"Type your name ({me}) to delete the account")))
         password = Environment.read().password or str(
             typer.prompt("Password (empty without one)", hide_input=True, default="")
         )

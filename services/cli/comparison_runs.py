@@ -22,6 +22,7 @@ from services.api_client import ApiError, Unreachable
 from services.cli import local_comparison, server_comparison
 from services.cli.better import NO_ANSWER, AskedComparison, ComingNode, seats_of
 from services.cli.comparison_display import RunningPicture, print_report
+from services.cli.display import printable
 from services.cli.local_comparison import NEW, OLD, LocalComparison, PlayedComparison
 from services.cli.local_plan import (
     GameOptions,
@@ -56,7 +57,7 @@ def run(asked: AskedComparison, coming: ComingNode | None) -> int:
         comparison = _local_comparison(asked, rule)
         played = _play(comparison, coming, asked.as_json)
     except ERRORS as error:
-        typer.echo(f"peck better: {error}", err=True)
+        typer.echo(printable(f"peck better: {error}"), err=True)
         return NO_ANSWER
     report = report_json(played)
     report["seconds"] = round(monotonic() - asked.began, 3)

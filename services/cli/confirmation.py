@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from services.cli.display import printable
 from services.cli.saved_login import MissingInput
 
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without a question.")]
@@ -19,7 +20,7 @@ def confirm(act: str, consequence: str, yes: bool, as_json: bool) -> None:
         return
     if as_json or not sys.stdin.isatty():
         raise MissingInput(f"add --yes to {act}: {consequence}")
-    typer.confirm(f"{_sentence(act)}? {_sentence(consequence)}.", abort=True)
+    typer.confirm(printable(f"{_sentence(act)}? {_sentence(consequence)}."), abort=True)
 
 
 def _sentence(text: str) -> str:

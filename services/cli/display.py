@@ -24,8 +24,9 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the API's JSON inste
 
 WIDE: Final = 200
 """Width in columns of output that is piped or written to a file."""
-REMOVED: Final = dict.fromkeys((7, 8, 11, 12, 13))
-"""Control characters that are not printed, as in rich."""
+KEPT: Final = frozenset("\n\t\u200c\u200d")
+"""Characters that a terminal shows without harm, although Python calls them unprintable: the last
+two join letters or keep them apart."""
 GAP: Final = "  "
 FORCED: Final = ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
 """Variables by which rich decides on colours."""
@@ -36,7 +37,7 @@ class _Stdout:
 
     def print(self, printed: object = "", **options: Any) -> None:
         if isinstance(printed, str):
-            print(printed.translate(REMOVED))
+            print(printable(printed), end=options.get("end", "\n"))
         else:
             _rich_stdout().print(printed, **options)
 
@@ -49,7 +50,9 @@ class _Stderr:
 
     def print(self, printed: object = "", **options: Any) -> None:
         if isinstance(printed, str) and not sys.stderr.isatty():
-            print(printed.translate(REMOVED), file=sys.stderr)
+            print(printable(printed), file=sys.stderr)
+        elif isinstance(printed, str):
+            _rich_stderr().print(printable(printed), **options)
         else:
             _rich_stderr().print(printed, **options)
 
@@ -75,6 +78,17 @@ stdout = cast("Console", _Stdout())
 stderr = cast("Console", _Stderr())
 
 
+def printable(text: str) -> str:
+    """The text without characters that steer a terminal, reverse its text or cannot be encoded.
+
+    Texts come from other people, agents and the service.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    spaced = "".join(" " if one.isspace() and one not in "\r\n\t" else one for one in text)
+    return "".join(one for one in spaced if one.isprintable() or one in KEPT)
+
+
 def print_json(value: Any) -> None:
     """Prints JSON on stdout."""
     print(json.dumps(value, indent=2))
@@ -92,7 +106,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], next_step: s
 
     ``next_step`` is the command that helps if there are no rows.
     """
-    listed = [list(row) for row in rows]
+    listed, columns = [list(row) for row in rows], [cell_text(column) for column in columns]
     if not listed:
         print_nothing(next_step)
         return
@@ -144,7 +158,7 @@ def cell_text(value: object) -> str:
         return ""
     if isinstance(value, float):
         return f"{value:.1f}"
-    return str(value)
+    return printable(str(value)).replace("\n", " ")
 
 
 def is_id(value: object) -> bool:

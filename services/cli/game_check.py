@@ -19,7 +19,7 @@ from games import GAMES, external
 from games.conformance import CHECKS, Report, check_conformance, fingerprint
 from games.protocol import Game, Json
 from sandbox.match.clock import Clock, ClockError
-from services.cli.display import print_json, stderr, stdout
+from services.cli.display import print_json, printable, stderr, stdout
 from services.cli.local_plan import RunError, parse_override
 from services.cli.saved_login import CHECKOUT
 
@@ -67,7 +67,7 @@ def check_game(
                 f"--seats {odd[0]}: choose a seat count of {game.title}, {_seat_count_text(game)}"
             )
     except (external.ExternalGameError, RunError) as error:
-        typer.echo(f"peck game check: {error}", err=True)
+        typer.echo(printable(f"peck game check: {error}"), err=True)
         raise typer.Exit(2) from None
     with contextlib.redirect_stdout(sys.stderr):
         report = check_conformance(

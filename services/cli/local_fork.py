@@ -18,6 +18,7 @@ from sandbox.errors import HostFault, SandboxError
 from sandbox.match import local_match
 from sandbox.match.clock import Clock, ClockError
 from sandbox.profiles import PROFILES
+from services.cli.display import printable
 from services.cli.local_node import LauncherName, node_socket, scratch_folder
 from services.cli.local_plan import RunError, default_folder
 from services.cli.replay_files import Record, find_record
@@ -56,18 +57,20 @@ def play_fork(asked: LocalFork, *, as_json: bool) -> None:
                     results.append(result)
                     files = local_match.save_files(result, plan, out)
                     told = local_match.result_json(result, plan, files)
-                    typer.echo(json.dumps(told) if as_json else result_table(result, plan))
+                    typer.echo(
+                        json.dumps(told) if as_json else printable(result_table(result, plan))
+                    )
         summaries = local_match.summarize_agents(plan, results)
         if plan.games > 1 and as_json:
             typer.echo(json.dumps(local_match.summary_json(summaries)))
         elif plan.games > 1:
-            typer.echo(summary_table(summaries))
+            typer.echo(printable(summary_table(summaries)))
         typer.echo(f"replays and logs are in {out}; watch them by `peck view {out}`", err=True)
     except HostFault as error:
-        typer.echo(f"peck fork: {error}", err=True)
+        typer.echo(printable(f"peck fork: {error}"), err=True)
         raise typer.Exit(1) from None
     except (RunError, SandboxError, GameError, ClockError, external.ExternalGameError) as error:
-        typer.echo(f"peck fork: {error}", err=True)
+        typer.echo(printable(f"peck fork: {error}"), err=True)
         raise typer.Exit(2) from None
 
 

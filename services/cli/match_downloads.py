@@ -66,13 +66,16 @@ def episodes(
 
 def match_of(ladder: Client, key: str) -> tuple[str, int, str]:
     """Match id, position, and the name for files, from a match id or an episode number."""
-    if key.isdigit():
+    if key.isdecimal():
         found = ladder.match_of_episode(int(key))
-        return found["match_id"], found["position"], key
+        return found["match_id"], found["position"], str(int(key))
     match = ladder.match(key)
     if not match["episodes"]:
         raise MissingInput(f"wait for match {key}: it is {match['state']}")
-    return match["id"], 0, str(match["episodes"][0]["number"])
+    number = match["episodes"][0]["number"]
+    if type(number) is not int:  # it becomes a part of a file's name
+        raise MissingInput(f"{ladder.address} names no number of the episode: {number!r:.100}")
+    return match["id"], 0, str(number)
 
 
 def write_json(value: Any, folder: Path | None, name: str) -> None:

@@ -21,6 +21,7 @@ from sandbox.match.recorded_seat import AgentInSeat
 from sandbox.match.seat_loans import borrow_seats
 from sandbox.profiles import PROFILES
 from services.api_client import ApiError, Unreachable
+from services.cli.display import printable
 from services.cli.local_node import LauncherName, node_socket, scratch_folder
 from services.cli.local_plan import RunError
 from services.cli.replay_files import find_record
@@ -62,10 +63,10 @@ def compare(asked: Comparison, *, as_json: bool) -> None:
     try:
         found = _compared(asked)
     except HostFault as error:
-        typer.echo(f"peck replay: {error}", err=True)
+        typer.echo(printable(f"peck replay: {error}"), err=True)
         raise typer.Exit(3) from None
     except WRONG as error:
-        typer.echo(f"peck replay: {error}", err=True)
+        typer.echo(printable(f"peck replay: {error}"), err=True)
         raise typer.Exit(2) from None
     if as_json:
         typer.echo(json.dumps(found))
@@ -172,5 +173,4 @@ def _move(move: Any) -> str:
 
 def _text(text: str) -> str:
     """A text for a terminal: bounded, without control characters except line ends and tabs."""
-    kept = "".join(c for c in text[:SHOWN] if c in "\n\t" or c.isprintable())
-    return kept + ("…" if len(text) > SHOWN else "")
+    return printable(text[:SHOWN]) + ("…" if len(text) > SHOWN else "")

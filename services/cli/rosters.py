@@ -81,7 +81,7 @@ def export_standings(
     with connect(needs_token=False) as ladder:
         text = ladder.standings(league, form="json" if as_json else "csv")
     if path is None:
-        print(text, end="" if text.endswith("\n") else "\n")
+        stdout.print(text, end="" if text.endswith("\n") else "\n")
         return
     path.write_text(text, encoding="utf-8", newline="")
     stdout.print(f"wrote {path}")
@@ -98,7 +98,7 @@ def export_participants(
     with connect() as ladder:
         text = ladder.participants(league, form="json" if as_json else "csv")
     if path is None:
-        print(text, end="" if text.endswith("\n") else "\n")
+        stdout.print(text, end="" if text.endswith("\n") else "\n")
         return
     path.write_text(text, encoding="utf-8", newline="")
     stdout.print(f"wrote {path}")

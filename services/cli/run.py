@@ -19,6 +19,7 @@ from games import frames
 from sandbox.errors import HostFault, SandboxError
 from sandbox.match import local_match
 from sandbox.match.match_record import EpisodeRecord, read_log
+from services.cli.display import printable
 from services.cli.local_node import LauncherName, node_socket, scratch_folder
 from services.cli.local_plan import (
     GameOptions,
@@ -102,7 +103,7 @@ def run(
         if show is not None:
             show.stay()
     except (RunError, SandboxError) as error:
-        typer.echo(f"peck run: {error}", err=True)
+        typer.echo(printable(f"peck run: {error}"), err=True)
         # Exit status 2: wrong input. Exit status 1: this machine failed.
         raise typer.Exit(1 if isinstance(error, HostFault) else 2) from None
     except KeyboardInterrupt:
@@ -134,13 +135,13 @@ def _play_plan(
                 if as_json:
                     typer.echo(json.dumps(local_match.result_json(result, plan, files)))
                 else:
-                    typer.echo(result_table(result, plan))
+                    typer.echo(printable(result_table(result, plan)))
     if as_json and plan.games > 1:
         typer.echo(
             json.dumps(local_match.summary_json(local_match.summarize_agents(plan, results)))
         )
     elif plan.games > 1:
-        typer.echo(summary_table(local_match.summarize_agents(plan, results)))
+        typer.echo(printable(summary_table(local_match.summarize_agents(plan, results))))
     typer.echo(f"replays and logs are in {out}", err=True)
 
 

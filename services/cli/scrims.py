@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from services.api_client import Client, Json
-from services.cli.display import AsJson, print_json, stderr, stdout, table
+from services.cli.display import AsJson, print_json, printable, stderr, stdout, table
 from services.cli.name_lookup import find_season_id, opponent_id, own_agents
 from services.cli.saved_login import connect
 
@@ -111,7 +111,7 @@ def wait_for_scrim(ladder: Client, scrim_id: str) -> Json:
             if found["state"] != "running":
                 return found
             done = found["finished_games"] + found["void_games"]
-            status.update(f"{done} of {found['games']} games played")
+            status.update(printable(f"{done} of {found['games']} games played"))
             time.sleep(POLL_SECONDS)
 
 

@@ -6,8 +6,6 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
-import typer
-
 from ladder.scrims.comparison.verdicts import Picture, Rule
 from services.api_client import Client, Json, Unreachable
 from services.cli.comparison_display import RunningPicture
@@ -50,7 +48,7 @@ def compare(wanted: ServerComparison, as_json: bool) -> Json:
         }
         stderr.print(ladder.plan_comparison(wanted.league, **body)["sentence"])
         made = ladder.start_comparison(wanted.league, **body)
-        typer.echo(f"comparison {made['id']}", err=True)
+        stderr.print(f"comparison {made['id']}")
         return _wait(ladder, made["id"], RunningPicture(wanted.rule, quiet=as_json))
 
 

@@ -18,6 +18,7 @@ from services.cli.display import (
     AsJson,
     duration_text,
     print_json,
+    printable,
     stderr,
     stdout,
     table,
@@ -141,7 +142,7 @@ def wait_for_validation(ladder: Client, entry: Json) -> Json:
             elif queue is not None:
                 text = f"validation: {queue_text(queue)}"
             if text:
-                status.update(text)
+                status.update(printable(text))
             is_due = time.monotonic() - told_at >= LINE_SECONDS
             if text not in ("", told) and is_due and not stderr.is_terminal:
                 stderr.print(text)

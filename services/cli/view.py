@@ -13,6 +13,7 @@ import typer
 from games import external, frames, kaggle_formats
 from games.episode import FORMAT, from_document
 from games.protocol import GameError, Json
+from services.cli.display import printable
 from services.cli.local_plan import RunError
 from services.cli.replay_files import games_of_run, read_json
 from services.environment_variables import Environment
@@ -62,7 +63,7 @@ def view(
         found = [game for file in files for game in read_games(file, name or [])]
         page = LocalPage(port)
     except (RunError, external.ExternalGameError) as error:
-        typer.echo(f"peck view: {error}", err=True)
+        typer.echo(printable(f"peck view: {error}"), err=True)
         raise typer.Exit(2) from None
     except OSError as error:
         typer.echo(f"peck view: --port {port}: {error.strerror}", err=True)
