@@ -49,6 +49,7 @@ def play(event: Event, progress: Progress) -> Course:
     field = tuple(range(1, event.size + 1))
     ranking: tuple[int, ...] = ()
     drawn: tuple[int, ...] = ()
+    champion: int | None = None
     for number in range(1, len(event.plan.stages) + 1):
         run = stage_run(event, progress, number, field)
         stage = _run_stage(run)
@@ -57,9 +58,11 @@ def play(event: Event, progress: Progress) -> Course:
         paired.update(stage.paired)
         if not stage.finished:
             break
-        order = _order(run, stage.pairings)
+        order = stage_standings(run, stage.pairings)
         if number == len(event.plan.stages):
             ranking = _final_ranking(order, fields, event, progress, pairings)
+            stayed = [each for each in ranking if each not in progress.withdrawn]
+            champion = stayed[0] if stayed else None
             drawn = drawn_winners(run, stage.pairings)
         else:
             field = _next_field(run, order, progress)
@@ -68,6 +71,7 @@ def play(event: Event, progress: Progress) -> Course:
         position=_position(pairings),
         finished=bool(ranking),
         ranking=ranking,
+        champion=champion,
         fields=tuple(fields),
         stale=_stale(progress, pairings),
         published=paired,
@@ -107,10 +111,6 @@ def _run_stage(run: StageRun) -> StageCourse:
     return add_play_off(run, stage)
 
 
-def _order(run: StageRun, pairings: Sequence[Pairing]) -> list[Standing]:
-    return stage_standings(run, pairings)
-
-
 def _next_field(run: StageRun, order: Sequence[Standing], progress: Progress) -> tuple[int, ...]:
     """Returns who goes on, best first. Who withdrew leaves its place to the next one.
 
@@ -138,13 +138,16 @@ def _final_ranking(
     progress: Progress,
     pairings: Sequence[Pairing],
 ) -> tuple[int, ...]:
-    """Returns all entrants: those of the last stage first, then who left before, by that table."""
+    """Returns all entrants: those of the last stage first, then the others by the stage before.
+
+    Who withdrew or was disqualified, in any stage, stands behind all who stayed.
+    """
     ranking = [each.entrant for each in _by_rank(last)]
     for number in range(len(fields) - 1, 0, -1):
         run = stage_run(event, progress, number, fields[number - 1])
         table = stage_standings(run, [each for each in pairings if each.key.stage == number])
         ranking += [each.entrant for each in _by_rank(table) if each.entrant not in ranking]
-    return tuple(ranking)
+    return tuple(sorted(ranking, key=lambda each: each in progress.withdrawn))
 
 
 def _by_rank(table: Sequence[Standing]) -> list[Standing]:

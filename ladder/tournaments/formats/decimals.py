@@ -1,8 +1,17 @@
-"""Writes exact fractions as decimal numbers."""
+"""Reads decimal numbers as exact fractions and writes fractions as decimal numbers."""
 
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Final
+
+FINEST: Final = 1_000_000
+"""Largest denominator. So sums of 0.1 or of a third are exact, and equal ones equal."""
+
+
+def exact(value: float) -> Fraction:
+    """Returns the nearest fraction with a denominator of at most FINEST."""
+    return Fraction(value).limit_denominator(FINEST)
 
 
 def decimal_text(value: Fraction, places: int = 6) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -71,6 +71,7 @@ def export_json(
                 "fields": course.fields,
                 "pairings": [_pairing(each, progress, course) for each in course.pairings],
                 "ranking": course.ranking,
+                "champion": course.champion,
             },
             order="deterministic",
         ),
@@ -137,12 +138,15 @@ def export_trf(
     ]
     done = [round for round in rounds if is_finished(round)]
     report = swiss_report(run, plan, done, [names.get(each, "") for each in run.field])
-    return write_report(_with_ranks(report))
+    left = {run.seeds[each] for each in run.field if run.gone_after(each) is not None}
+    return write_report(_with_ranks(report, left))
 
 
-def _with_ranks(report: Report) -> Report:
-    """Fills in the rank of each player by points, then by number."""
-    order = sorted(range(len(report.players)), key=lambda n: (-report.players[n].points, n))
+def _with_ranks(report: Report, left: Collection[int]) -> Report:
+    """Fills in the rank of each player by points, then by number. Those who left are last."""
+    order = sorted(
+        range(len(report.players)), key=lambda n: (n + 1 in left, -report.players[n].points, n)
+    )
     players = list(report.players)
     for rank, n in enumerate(order, 1):
         players[n] = replace(players[n], rank=rank)

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from math import fsum
 
+from ladder.tournaments.formats.decimals import exact
 from ladder.tournaments.formats.draw import game_seed
 from ladder.tournaments.formats.plan import HeatRules
 from ladder.tournaments.formats.records import By, Game, Key, Outcome, WantedGame
@@ -46,13 +49,14 @@ def judge_heat(meeting: HeatMeeting, games: Sequence[Game], seeds: Mapping[int, 
     left = [n for n in range(1, meeting.rules.games + 1) if n not in played]
     if left and len(here) > 1:
         return HeatState(None, tuple(_wanted_game(meeting, number) for number in left))
-    points = {each: 0.0 for each in meeting.entrants}
+    exact_points = {each: Fraction() for each in meeting.entrants}
     firsts = {each: 0 for each in meeting.entrants}
     for number in sorted(played):
         for entrant, gained in placement_points(played[number], meeting).items():
-            points[entrant] += gained
+            exact_points[entrant] += exact(gained)
         for entrant, place in zip(played[number].entrants, played[number].places, strict=True):
             firsts[entrant] += place == 1
+    points = {each: float(value) for each, value in exact_points.items()}
     order = tuple(
         sorted(
             meeting.entrants,
@@ -96,7 +100,7 @@ def judge_solo(key: Key, entrant: int, games: Sequence[Game], rules: SoloRules) 
     All entrants play the same seeds in a round.
     """
     played = {game.number: game for game in games if game.number <= rules.games}
-    total = sum((game.rewards or (0.0,))[0] for _, game in sorted(played.items()))
+    total = fsum((game.rewards or (0.0,))[0] for game in played.values())
     if len(played) == rules.games:
         outcome = Outcome((entrant,), (total,), (total,), By.GAMES, f"reward {total:g}")
         return HeatState(outcome, ())

@@ -76,14 +76,55 @@ def _plan(
 
     A Swiss stage uses the seats of the plan only, and makes its heats by the table.
     """
+    met = _encounters(run, rounds)
+    order = _order_of_turns(run, rounds, here)
+    return _planned_heats(
+        order, stage.seats, stage.rounds - len(rounds), met.shape[0], met.tobytes()
+    )
+
+
+def _order_of_turns(
+    run: StageRun, rounds: Sequence[Sequence[Pairing]], here: Sequence[int]
+) -> tuple[int, ...]:
+    """Returns the order in which entrants take turns: fewer heats so far first, then as drawn."""
     games = _games(run, rounds)
     label = run.label(f"heats from round {len(rounds) + 1}")
     drawn = draw_order(run.event.seed, label, [str(each) for each in here])
-    order = sorted((run.seeds[int(each)] - 1 for each in drawn), key=lambda n: games[n])
-    met = _encounters(run, rounds)
-    return _planned_heats(
-        tuple(order), stage.seats, stage.rounds - len(rounds), met.shape[0], met.tobytes()
-    )
+    return tuple(sorted((run.seeds[int(each)] - 1 for each in drawn), key=lambda n: games[n]))
+
+
+def plans_of_turns(
+    run: StageRun, stage: Heats | SwissHeats, pairings: Sequence[Pairing]
+) -> dict[int, list[set[int]]]:
+    """Returns each plan of a stage with these heats, by the first round that it plans: the entrants
+    of this round and of each later one.
+    """
+    plans: dict[int, list[set[int]]] = {}
+    before: list[int] = []
+    last = max((each.key.round for each in pairings), default=0)
+    rounds = [[each for each in pairings if each.key.round == n] for n in range(1, last + 1)]
+    for number in range(1, last + 1):
+        here = run.here(number)
+        if here != before:
+            order = _order_of_turns(run, rounds[: number - 1], here)
+            left = stage.rounds - number + 1
+            turns = take_turns(order, len(order) // stage.seats, stage.seats, left)
+            plans[number] = [{run.field[n] for n in playing} for playing in turns]
+            before = here
+    return plans
+
+
+def missed_heats(
+    run: StageRun, stage: Heats | SwissHeats, pairings: Sequence[Pairing]
+) -> Counter[int]:
+    """Counts the later heats that were planned for each entrant when it left."""
+    missed: Counter[int] = Counter()
+    plans = plans_of_turns(run, stage, pairings)
+    for entrant in run.field:
+        if last := run.gone_after(entrant):
+            first = max(number for number in plans if number <= last)
+            missed[entrant] = sum(entrant in each for each in plans[first][last + 1 - first :])
+    return missed
 
 
 @lru_cache(maxsize=64)
@@ -104,7 +145,7 @@ def _divide(
 ) -> Sequence[Heat]:
     if isinstance(stage, Heats) or not rounds:
         return planned
-    scores = score_heats(run, _flat(rounds), run.here(len(rounds) + 1))
+    scores = score_heats(run, _flat(rounds), {})
     means = {each: scores.points_a_heat(each) for each in run.field}
     table = sorted(run.field, key=lambda each: (-means[each], run.seeds[each]))
     place = [0] * len(run.field)

@@ -51,10 +51,12 @@ def _ties(run: StageRun, stage: Tables, course: StageCourse) -> list[list[int]]:
     before = stage.tie_breaks[: stage.tie_breaks.index(TieBreak.MORE_GAMES)]
     cut = stage.advance or 1
     record = read_record(run, run.field, course.pairings)
+    after_last = max((each.key.round for each in course.pairings), default=0) + 1
+    here = set(run.here(after_last))
     found = []
     for members in fields:
         members = sorted(
-            (each for each in members if run.gone_after(each) is None),
+            (each for each in members if each in here),
             key=lambda each: run.seeds[each],
         )
         place = 0

@@ -214,7 +214,8 @@ class Progress:
     """Accepted games. Games void through a fault of a host are left out, so they stay wanted."""
     withdrawn: Mapping[int, Position] = field(default_factory=dict)
     """The last round that was paired when the entrant withdrew or was disqualified; (1, 0) before
-    the start. It loses unfinished pairings up to that round by walk-over, and later ones too.
+    the start, and after the end the round after the last one. It loses unfinished pairings up to
+    that round by walk-over, and later ones too.
     """
     published: Mapping[Position, PairedRound] = field(default_factory=dict)
     """Rounds as they were paired before. They save the search for past Swiss rounds."""
@@ -230,21 +231,18 @@ class Course:
     """The first round that is not finished, or the last one of all."""
     finished: bool
     ranking: tuple[int, ...]
-    """Final order; empty until the end."""
+    """Final order, those who left behind the others; empty until the end."""
     fields: tuple[tuple[int, ...], ...]
     """Entrants of each stage that has begun, in its own seed order."""
     stale: tuple[Key, ...]
     """Results that fit no pairing any more."""
     published: Mapping[Position, PairedRound]
+    champion: int | None = None
+    """The first of the final order, if it stayed; None if all left, and before the end."""
     drawn_winners: tuple[int, ...] = ()
     """At the end of a solo tournament of one stage, the entrants with the best reward, if there are
     several. The draw orders them, so it makes the first one the champion.
     """
-
-    @property
-    def champion(self) -> int | None:
-        """The first of the final order."""
-        return self.ranking[0] if self.ranking else None
 
     @cached_property
     def _by_key(self) -> dict[Key, Pairing]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
+from functools import partial
+from typing import Final
 
 from ladder.tournaments.formats.decimals import decimal_text, texts_apart
 from ladder.tournaments.formats.heat_scores import HeatScores, score_heats
+from ladder.tournaments.formats.heats import missed_heats
 from ladder.tournaments.formats.plan import (
     DoubleElimination,
     Gauntlet,
@@ -23,25 +27,44 @@ from ladder.tournaments.formats.plan import (
 from ladder.tournaments.formats.records import By, Pairing, Standing, State
 from ladder.tournaments.formats.round_robin import divide_into_groups
 from ladder.tournaments.formats.stage_run import StageRun
-from ladder.tournaments.formats.tie_breaks import order_by_tie_breaks, read_record
+from ladder.tournaments.formats.tie_breaks import Record, order_by_tie_breaks, read_record
 from ladder.tournaments.mean_names import POINTS_A_HEAT
 
 Tables = RoundRobin | Groups | Swiss | Gauntlet
+NEXT_LEFT: Final = "the next withdrew or was disqualified"
 LastPlace = tuple[float, float, float, float]
 """What orders entrants of a knock-out; ``_last_place`` explains it."""
 
 
 def stage_standings(run: StageRun, pairings: Sequence[Pairing]) -> list[Standing]:
-    """Returns the lines of the table, best first; groups follow one another."""
+    """Returns the lines of the table, best first; groups follow one another.
+
+    Whatever the format, who left the stage stands behind all who stayed.
+    """
+    lines: list[Standing] = []
+    for group, members in _groups(run):
+        order = _order_of_format(run, group, members, pairings)
+        stayed = order([each for each in members if run.gone_after(each) is None])
+        left = order([each for each in members if run.gone_after(each) is not None])
+        if stayed and left:
+            text = "; ".join(filter(None, (stayed[-1].explanation, NEXT_LEFT)))
+            stayed[-1] = replace(stayed[-1], explanation=text)
+        lines += stayed + [replace(line, rank=len(stayed) + line.rank) for line in left]
+    return lines
+
+
+def _order_of_format(
+    run: StageRun, group: int, members: Sequence[int], pairings: Sequence[Pairing]
+) -> Callable[[Sequence[int]], list[Standing]]:
+    """Returns the function that orders some members of a table, given in seed order."""
     stage = run.stage
     if isinstance(stage, RoundRobin | Groups | Swiss | Gauntlet):
-        lines: list[Standing] = []
-        for group, members in _groups(run):
-            lines += _table(run, stage, group, members, pairings)
-        return lines
+        own = [each for each in pairings if set(each.entrants) <= set(members)]
+        record = read_record(run, members, own)
+        return partial(_table, record, stage.tie_breaks, group)
     if isinstance(stage, Heats | SwissHeats):
-        return _heat_table(run, pairings)
-    return _knockout_table(run, pairings)
+        return partial(_heat_table, score_heats(run, pairings, missed_heats(run, stage, pairings)))
+    return partial(_knockout_table, run, pairings)
 
 
 def _groups(run: StageRun) -> list[tuple[int, list[int]]]:
@@ -51,12 +74,8 @@ def _groups(run: StageRun) -> list[tuple[int, list[int]]]:
 
 
 def _table(
-    run: StageRun, stage: Tables, group: int, members: list[int], pairings: Sequence[Pairing]
+    record: Record, tie_breaks: Sequence[TieBreak], group: int, members: Sequence[int]
 ) -> list[Standing]:
-    inside = set(members)
-    own = [each for each in pairings if set(each.entrants) <= inside]
-    record = read_record(run, members, own)
-    members = sorted(members, key=lambda each: run.seeds[each])
     return [
         Standing(
             rank,
@@ -68,27 +87,18 @@ def _table(
             ranked.values,
             ranked.explanation,
         )
-        for rank, ranked in enumerate(order_by_tie_breaks(members, record, stage.tie_breaks), 1)
+        for rank, ranked in enumerate(order_by_tie_breaks(members, record, tie_breaks), 1)
     ]
 
 
-def _heat_table(run: StageRun, pairings: Sequence[Pairing]) -> list[Standing]:
-    """Orders by points and then by wins, both per heat, then by seed.
-
-    Among equals, those who left are last.
-    """
-    gone = {each for each in run.field if run.gone_after(each) is not None}
-    last_round = max((each.key.round for each in pairings), default=1)
-    scores = score_heats(run, pairings, run.here(last_round))
-    means = {each: scores.points_a_heat(each) for each in run.field}
-    won = {each: scores.wins_a_heat(each) for each in run.field}
-    order = sorted(
-        run.field, key=lambda each: (-means[each], -won[each], each in gone, run.seeds[each])
-    )
+def _heat_table(scores: HeatScores, members: Sequence[int]) -> list[Standing]:
+    """Orders by points and then by wins, both per heat, then by seed."""
+    means = {each: scores.points_a_heat(each) for each in members}
+    order = sorted(members, key=lambda each: (-means[each], -scores.wins_a_heat(each)))
     lines = []
     for rank, entrant in enumerate(order, 1):
         below = order[rank : rank + 1]
-        text = _explain_heats(scores, entrant, below[0], gone) if below else ""
+        text = _explain_heats(scores, entrant, below[0]) if below else ""
         points, played, wins = scores.points[entrant], scores.played[entrant], scores.wins[entrant]
         ties = [(TieBreak.WINS.value, str(wins))]
         if not scores.is_even:
@@ -97,7 +107,7 @@ def _heat_table(run: StageRun, pairings: Sequence[Pairing]) -> list[Standing]:
     return lines
 
 
-def _explain_heats(scores: HeatScores, entrant: int, below: int, gone: set[int]) -> str:
+def _explain_heats(scores: HeatScores, entrant: int, below: int) -> str:
     """Says why an entrant stands before the one below it."""
     one, two = scores.points_a_heat(entrant), scores.points_a_heat(below)
     if one != two and scores.is_even:
@@ -105,23 +115,24 @@ def _explain_heats(scores: HeatScores, entrant: int, below: int, gone: set[int])
     if one != two:
         own, other = texts_apart(one, two)
         text = f"points per heat: {own}; the next has {other}"
-        missed = scores.played[below] < scores.counted[below]
-        return text + (", as heats that it missed count 0" if missed and below in gone else "")
+        missed = scores.missed[below] > 0
+        return text + (", as heats that it missed count 0" if missed else "")
     if scores.wins_a_heat(entrant) != scores.wins_a_heat(below):
         if scores.is_even:
             wins = scores.wins
             return f"same points; heats won: {wins[entrant]}; the next has {wins[below]}"
-        shares = [f"{scores.wins[each]} of {scores.counted[each]}" for each in (entrant, below)]
+        shares = [f"{scores.wins[each]} of {scores.counted(each)}" for each in (entrant, below)]
         return f"same points per heat; heats won: {shares[0]}; the next has {shares[1]}"
-    left = below in gone and entrant not in gone
-    return f"all equal; {'the next left' if left else 'better seed'}"
+    return "all equal; better seed"
 
 
-def _knockout_table(run: StageRun, pairings: Sequence[Pairing]) -> list[Standing]:
+def _knockout_table(
+    run: StageRun, pairings: Sequence[Pairing], members: Sequence[int]
+) -> list[Standing]:
     """Orders by the round in which each entrant left; those who are still in come first."""
     stage = run.stage
-    left_at = {each: _last_place(run, each, pairings) for each in run.field}
-    order = sorted(run.field, key=lambda each: (left_at[each], run.seeds[each]))
+    left_at = {each: _last_place(run, each, pairings) for each in members}
+    order = sorted(members, key=left_at.__getitem__)
     shared = isinstance(stage, SingleElimination | DoubleElimination)
     lines: list[Standing] = []
     for n, entrant in enumerate(order, 1):
@@ -154,29 +165,26 @@ def drawn_winners(run: StageRun, pairings: Sequence[Pairing]) -> tuple[int, ...]
     """
     if not isinstance(run.stage, Solo) or run.number > 1:
         return ()
-    places = {each: _last_place(run, each, pairings) for each in run.field}
-    best = min(places.values())
-    if best[1] > 0:
-        return ()
-    found = sorted((each for each in run.field if places[each] == best), key=run.seeds.__getitem__)
+    places = {
+        each: _last_place(run, each, pairings) for each in run.field if run.gone_after(each) is None
+    }
+    best = min(places.values(), default=None)
+    found = [each for each in run.field if places.get(each, ()) == best]
     return tuple(found) if len(found) > 1 else ()
 
 
 def _explain_solo(stage: int, last: LastPlace, below: Sequence[LastPlace]) -> str:
     """Says why an entrant of a solo stage stands before the one below it, if there is one."""
-    round, gone, _, reward = last
-    if gone < 0:
+    round, finished, _, reward = last
+    if not finished:
         return f"its games of round {-round:g} are not finished"
     if not below:
         return ""
     if round != below[0][0]:
         return f"reached round {-round:g}; the next reached round {-below[0][0]:g}"
-    if gone != below[0][1]:
-        return "the next left"
     if reward == below[0][3]:
-        what = "both left" if gone > 0 else "same reward"
         why = "first by the draw" if stage == 1 else "better place in the stage before"
-        return f"{what}; {why}"
+        return f"same reward; {why}"
     own, other = texts_apart(Fraction(-reward), Fraction(-below[0][3]))
     return f"reward {own}; the next has {other}"
 
@@ -184,12 +192,12 @@ def _explain_solo(stage: int, last: LastPlace, below: Sequence[LastPlace]) -> st
 def _last_place(run: StageRun, entrant: int, pairings: Sequence[Pairing]) -> LastPlace:
     """Returns what orders entrants of a knock-out: smaller is better.
 
-    The last round that the entrant reached counts first. Then come gone or here, place and points
-    there. In a bracket all who lost in one round are equal.
+    The last round that the entrant reached counts first. Then come unfinished or finished, place
+    and points there. In a bracket all who lost in one round are equal.
     """
     own = [each for each in pairings if entrant in each.entrants and each.state is not State.VOID]
-    if not own:
-        return (0.0, 0.0, 0.0, 0.0)
+    if not own:  # it waits for the second round
+        return (-2.0, 0.0, 0.0, 0.0)
     last = own[-1]
     outcome = last.outcome
     reached = -float(last.key.round)
@@ -198,7 +206,6 @@ def _last_place(run: StageRun, entrant: int, pairings: Sequence[Pairing]) -> Las
         won = outcome is None or outcome.order[0] == entrant
         return (reached, float(third), float(not won), 0.0)
     if outcome is None:
-        return (reached, -1.0, 0.0, 0.0)
-    gone = isinstance(run.stage, Solo) and run.gone_after(entrant) is not None
+        return (reached, 0.0, 0.0, 0.0)
     place = outcome.order.index(entrant) if isinstance(run.stage, KnockoutHeats) else 0
-    return (reached, float(gone), float(place), -outcome.score_of(entrant))
+    return (reached, 1.0, float(place), -outcome.score_of(entrant))

@@ -17,7 +17,6 @@ from ladder.tournaments.mean_names import SCORE_A_PAIRING
 
 Value = float | Fraction
 """A sum is a float, and a mean an exact fraction."""
-STAYS: Final = "stays"
 WITHOUT_COLUMN: Final = (TieBreak.DIRECT, TieBreak.MORE_GAMES)
 """Tie-breaks that are never divided and have no column."""
 
@@ -43,8 +42,6 @@ class Record:
     """Scores of the play-off; empty without one."""
     by_mean: bool = False
     """Whether means per pairing order the entrants, because some have more pairings."""
-    gone: frozenset[int] = frozenset()
-    """Entrants who withdrew or were disqualified, if they stand behind all others."""
 
     @cached_property
     def scores(self) -> Mapping[int, Value]:
@@ -76,10 +73,7 @@ class Ranked:
 
 
 def read_record(run: StageRun, field: Iterable[int], pairings: Iterable[Pairing]) -> Record:
-    """Collects finished pairings; those of the section ``play-off`` count apart.
-
-    In a gauntlet with means, who left stands last: a challenger may have won its only pairing.
-    """
+    """Collects finished pairings; those of the section ``play-off`` count apart."""
     duels: dict[int, list[Duel]] = {each: [] for each in field}
     play_off: Counter[int] = Counter()
     for pairing in pairings:
@@ -93,10 +87,7 @@ def read_record(run: StageRun, field: Iterable[int], pairings: Iterable[Pairing]
             other = outcome.order[1 - n] if len(outcome.order) == 2 else None
             played = outcome.by not in (By.BYE, By.WALK_OVER)
             duels[entrant].append(Duel(other, outcome.scores[n], outcome.points[n], played))
-    if not (isinstance(run.stage, Gauntlet) and run.stage.by_mean):
-        return Record(duels, play_off)
-    gone = frozenset(each for each in duels if run.gone_after(each) is not None)
-    return Record(duels, play_off, by_mean=True, gone=gone)
+    return Record(duels, play_off, isinstance(run.stage, Gauntlet) and run.stage.by_mean is True)
 
 
 def order_by_tie_breaks(
@@ -141,7 +132,7 @@ class _Step:
 
 def _steps(tie_breaks: Sequence[TieBreak]) -> list[_Step]:
     by_tie_break = [_Step(each.value, _VALUES[each]) for each in tie_breaks]
-    return [_Step(STAYS, _who_stays), _Step("score", _scores), *by_tie_break]
+    return [_Step("score", _scores), *by_tie_break]
 
 
 def _split(
@@ -170,8 +161,6 @@ def _explain(record: Record, name: str, value: Value, below: Value) -> str:
     if isinstance(value, Fraction) and isinstance(below, Fraction):
         own, other = texts_apart(value, below)
     score = record.name("score")
-    if name == STAYS:
-        return "the next withdrew or was disqualified"
     if name == "score":
         return f"{score} {own}; the next has {other}"
     if name == TieBreak.DIRECT:
@@ -190,10 +179,6 @@ def _parts(group: Sequence[int], values: Mapping[int, Value]) -> list[list[int]]
         return [list(group)]
     levels = sorted({values[each] for each in group}, reverse=True)
     return [[each for each in group if values[each] == level] for level in levels]
-
-
-def _who_stays(group: Sequence[int], record: Record) -> Mapping[int, float]:
-    return {each: float(each not in record.gone) for each in group} if record.gone else {}
 
 
 def _scores(group: Sequence[int], record: Record) -> Mapping[int, Value]:
