@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
-from math import fsum
 
 from ladder.tournaments.formats.decimals import exact
 from ladder.tournaments.formats.draw import game_seed
@@ -100,7 +100,7 @@ def judge_solo(key: Key, entrant: int, games: Sequence[Game], rules: SoloRules) 
     All entrants play the same seeds in a round.
     """
     played = {game.number: game for game in games if game.number <= rules.games}
-    total = fsum((game.rewards or (0.0,))[0] for game in played.values())
+    total = float(sum(Decimal(str((game.rewards or (0.0,))[0])) for game in played.values()))
     if len(played) == rules.games:
         outcome = Outcome((entrant,), (total,), (total,), By.GAMES, f"reward {total:g}")
         return HeatState(outcome, ())

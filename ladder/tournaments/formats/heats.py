@@ -121,7 +121,8 @@ def missed_heats(
     missed: Counter[int] = Counter()
     plans = plans_of_turns(run, stage, pairings)
     for entrant in run.field:
-        if last := run.gone_after(entrant):
+        last = run.gone_after(entrant)
+        if last and plans:
             first = max(number for number in plans if number <= last)
             missed[entrant] = sum(entrant in each for each in plans[first][last + 1 - first :])
     return missed

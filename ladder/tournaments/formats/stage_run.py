@@ -108,11 +108,17 @@ class StageRun:
         outcome, wanted = judged.outcome, judged.wanted
         gone = [each for each in entrants if self.gone_after(each) is not None]
         if outcome is None and gone:
+            later = set(self.here(place.key.round + 1))
+            gone = [each for each in gone if each not in later] or gone
             outcome, wanted = self._walk_over(entrants, gone, needs_winner), ()
         state = State.READY if outcome is None else State.FINISHED
         return self.pairing(place, entrants, state, outcome, wanted=wanted)
 
     def _walk_over(self, entrants: tuple[int, int], gone: list[int], needs_winner: bool) -> Outcome:
+        """Returns the outcome of a series that is not finished, by who left up to its round.
+
+        So a walk-over stays as it was when the winner leaves too, and with it all later rounds.
+        """
         one, two = entrants
         if len(gone) == 1:
             order = (two, one) if gone[0] == one else (one, two)

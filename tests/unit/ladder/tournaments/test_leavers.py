@@ -148,6 +148,24 @@ def test_entrant_that_leaves_during_a_play_off_loses_it_by_walk_over() -> None:
     assert len(walked) == 2
 
 
+def test_walk_over_stays_when_its_winner_leaves_in_a_later_round() -> None:
+    event = play_out(Swiss(rounds=3), 8, result=better_seed_wins).event
+    results: dict[Key, Sequence[Game]] = {}
+    course = play(event, Progress(results))
+    gone, other = course.pairings[0].entrants
+    assert gone is not None
+    assert other is not None
+    left = {gone: (1, 1)}
+    while course.position != (1, 3):
+        course = play(event, Progress(results, left))
+        for pairing in course.pairings:
+            if pairing.wanted:
+                results[pairing.key] = [better_seed_wins(one, Random(0)) for one in pairing.wanted]
+    after = play(event, Progress(results, {**left, other: (1, 3)}))
+    assert after.stale == ()
+    assert after.stage(1)[0].outcome == course.stage(1)[0].outcome
+
+
 def test_disqualification_after_the_end_starts_no_play_off() -> None:
     def first_wins_and_others_are_level(wanted: WantedGame, rng: Random) -> Game:
         places = tuple(1 + (1 in wanted.entrants and each != 1) for each in wanted.entrants)
@@ -192,8 +210,8 @@ def test_only_planned_heats_are_missed() -> None:
         assert line.mean == decimal_text(Fraction(line.score) / planned[entrant], 2)
 
 
-def test_equal_sums_of_rewards_are_equal_in_any_order() -> None:
-    rewards = {1: (0.1, 0.2, 0.3), 2: (0.3, 0.2, 0.1)}
+def test_sums_of_rewards_that_are_equal_as_decimal_numbers_are_equal() -> None:
+    rewards = {1: (0.1, 0.2, 0.3), 2: (0.6, 0.0, 0.0)}
 
     def play_solo(wanted: WantedGame, rng: Random) -> Game:
         (entrant,) = wanted.entrants
