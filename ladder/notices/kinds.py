@@ -70,7 +70,9 @@ class NoticeKind(StrEnum):
     TOURNAMENT_RESULT = "tournament_result"
     """Its result is public. ``details``: as of a pairing, and end or place."""
     TOURNAMENT_PLACE = "tournament_place"
-    """The end is public. ``details``: place, entrants."""
+    """The end is public, or a place was corrected after it. ``details``: place, entrants; before:
+    the place that was told first; left: withdrawn or disqualified; champion: none, if all left;
+    drawn: how many have the best reward."""
     CHANNEL_OFF = "channel_off"
     """A channel of ``user_id`` was switched off. ``details``: form, why."""
     MACHINE_QUARANTINED = "machine_quarantined"

@@ -190,6 +190,12 @@ def _result(details: Facts) -> tuple[str, str]:
 
 def _place(details: Facts) -> tuple[str, str]:
     text = "{tournament_title} in {league_title} is over."
+    if "before" in details:
+        text += " The places were corrected: this agent had place {before}."
+    if "left" in details:
+        text += " Agents that were {left} stand behind all that stayed."
+    if "champion" in details:
+        text += " There is no champion, as all agents left."
     if "drawn" in details:
         text += " {drawn} agents have the best reward. The draw decided their places."
     return "{agent_name} took place {place} of {entrants}", text

@@ -69,12 +69,17 @@ def finish(conn: Connection, found: Tournament, course: Course) -> None:
         " and finished_at is null",
         (found.id,),
     )
+    write_champion(conn, found, course)
+    tournaments.record_act(conn, found.id, "finish", details={"ranking": list(course.ranking)})
+
+
+def write_champion(conn: Connection, found: Tournament, course: Course) -> None:
+    """Writes the end of a course. The caller has locked the row."""
     conn.execute(
         "update tournaments set champion = %s, position = %s, problem = null, is_due = false"
         " where id = %s",
         (course.champion, courses.position_text(course.position), found.id),
     )
-    tournaments.record_act(conn, found.id, "finish", details={"ranking": list(course.ranking)})
 
 
 def _void_open_games(

@@ -18,7 +18,7 @@ from ladder.notices.kinds import NoticeKind
 from ladder.tournaments import courses
 from ladder.tournaments.courses import Position, TournamentInputs, parse_position, position_text
 from ladder.tournaments.formats import By, Course, Outcome, Pairing, State, play
-from ladder.tournaments.records import TournamentGame
+from ladder.tournaments.records import EntrantState, TournamentGame
 
 BEFORE_ALL: Position = (0, 0)
 
@@ -46,7 +46,7 @@ def record_course_news(
     events = [
         *_result_news(inputs, course, told),
         *_pairing_news(inputs, course, told),
-        *_place_news(course, told),
+        *_place_news(inputs, course, told),
     ]
     if events:
         record_events(
@@ -93,12 +93,21 @@ def _result_news(
     return news
 
 
-def _place_news(course: Course, told: Mapping[int, _Told]) -> list[_News]:
+def _place_news(inputs: TournamentInputs, course: Course, told: Mapping[int, _Told]) -> list[_News]:
+    """The place of each entrant, and its new place if it was corrected."""
     news: list[_News] = []
     for place, entrant in enumerate(course.ranking, 1):
-        if told[entrant].place is None:
+        before = told[entrant].place
+        if before != place:
             told[entrant].place = place
             details: dict[str, int | str] = {"place": place, "entrants": len(course.ranking)}
+            if before is not None:
+                details["before"] = before
+            state = inputs.entrants[entrant - 1].state
+            if state in (EntrantState.WITHDRAWN, EntrantState.DISQUALIFIED):
+                details["left"] = state.value
+            if course.champion is None:
+                details["champion"] = "none"
             if entrant in course.drawn_winners:
                 details["drawn"] = len(course.drawn_winners)
             news.append((NoticeKind.TOURNAMENT_PLACE, entrant, details))

@@ -1,9 +1,9 @@
-"""Enters agents into tournaments: own entry, invitation, check-in, withdrawal, disqualification."""
+"""Enters agents into tournaments: own entry, invitation, check-in. ``leaving`` takes them out."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from psycopg.rows import dict_row
 
@@ -11,9 +11,9 @@ from ladder.database.db import Connection, atomic_function
 from ladder.entries import agent_names, agents
 from ladder.entries.agent_names import AgentName
 from ladder.entries.records import Agent
-from ladder.errors import Conflict, Invalid, NotFound
-from ladder.ids import AgentId, LeagueId, TeamId, TournamentId, UserId
-from ladder.people import audit_log, visibility
+from ladder.errors import Conflict, NotFound
+from ladder.ids import AgentId, TeamId, TournamentId, UserId
+from ladder.people import visibility
 from ladder.people.records import Viewer
 from ladder.runtime_profiles import REMOTE
 from ladder.tournaments import tournaments
@@ -200,106 +200,6 @@ def check_in(
     if changed.rowcount != 1:
         raise NotFound("this agent is not entered")
     tournaments.record_act(conn, tournament_id, "check-in", by=by, agent_id=agent_id)
-
-
-@atomic_function
-def withdraw(
-    conn: Connection, tournament_id: TournamentId, agent_id: AgentId, by: UserId | None
-) -> None:
-    """Takes an agent out at its team's wish. After the lock its open pairings are walk-overs.
-
-    A team may still withdraw from a tournament whose end is hidden: a refusal would tell the end.
-    Raises Conflict, NotFound.
-    """
-    _take_out(conn, tournament_id, agent_id, EntrantState.WITHDRAWN, None)
-    tournaments.record_act(conn, tournament_id, "withdraw", by=by, agent_id=agent_id)
-
-
-@atomic_function
-def disqualify(
-    conn: Connection,
-    tournament_id: TournamentId,
-    agent_id: AgentId,
-    by: UserId | None,
-    reason: str,
-) -> None:
-    """Takes an agent out by a host's decision. Games that were played keep their results; its
-    opponents win the open ones by walk-over.
-
-    Raises Invalid without a reason, Conflict, NotFound.
-    """
-    if not reason.strip():
-        raise Invalid("reason", "say why; the entrants read it")
-    found = _take_out(conn, tournament_id, agent_id, EntrantState.DISQUALIFIED, reason)
-    tournaments.record_act(
-        conn, tournament_id, "disqualify", by=by, agent_id=agent_id, details={"reason": reason}
-    )
-    _audit(conn, found.league_id, found, by, agent_id, reason)
-
-
-def _audit(
-    conn: Connection,
-    league_id: LeagueId,
-    found: Tournament,
-    by: UserId | None,
-    agent_id: AgentId,
-    reason: str,
-) -> None:
-    audit_log.record_audit(
-        conn,
-        league_id,
-        by=by,
-        act="disqualify from tournament",
-        subject=agent_id,
-        reason=reason,
-        season_id=found.season_id,
-        details={"tournament": found.id},
-    )
-
-
-def _take_out(
-    conn: Connection,
-    tournament_id: TournamentId,
-    agent_id: AgentId,
-    state: EntrantState,
-    reason: str | None,
-) -> Tournament:
-    found = tournaments.lock_tournament_row(conn, tournament_id)
-    by_team = state is EntrantState.WITHDRAWN
-    if (tournaments.state_for_all(conn, found) if by_team else found.state).is_over:
-        raise Conflict(_too_late(found, state))
-    changed = conn.execute(
-        "update tournament_entrants set state = %s, reason = %s, last_position ="
-        " case when number is not null then %s end where tournament_id = %s and agent_id = %s"
-        " and state in ('entered', 'invited')",
-        (state, reason, _last_paired(found), tournament_id, agent_id),
-    )
-    if changed.rowcount != 1:
-        _raise_not_entered(conn, tournament_id, agent_id)
-    conn.execute("update tournaments set is_due = true where id = %s", (tournament_id,))
-    return found
-
-
-def _too_late(found: Tournament, state: EntrantState) -> str:
-    """Why nobody leaves a tournament that is over, and what a host can still do."""
-    text = f"the tournament is {found.state}: no agent can be {state} any more"
-    if found.state is TournamentState.FINISHED:
-        text += "; a host can have a pairing played again with `peck tournament rejudge`"
-    return text
-
-
-def _raise_not_entered(
-    conn: Connection, tournament_id: TournamentId, agent_id: AgentId
-) -> NoReturn:
-    for one in entrants_of(conn, tournament_id):
-        if one.agent_id == agent_id:
-            raise Conflict(f"this agent is {one.state.replace('_', ' ')} already")
-    raise NotFound("this agent is not entered")
-
-
-def _last_paired(found: Tournament) -> str:
-    """The round that is played; before the start the one before the first."""
-    return "1.0" if found.state is TournamentState.LOCKED else found.position
 
 
 def _write(

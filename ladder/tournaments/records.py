@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Final
 
 from ladder.enums import Embargo, VoidCause
 from ladder.ids import (
@@ -49,6 +50,14 @@ class TournamentState(StrEnum):
             TournamentState.REGISTRATION,
             TournamentState.CHECK_IN,
         )
+
+
+NO_CHAMPION: Final = "all agents withdrew or were disqualified"
+
+
+def no_champion(state: TournamentState, champion: object | None) -> str | None:
+    """Why a tournament that is finished has no champion; None if it has one or is not finished."""
+    return NO_CHAMPION if state is TournamentState.FINISHED and champion is None else None
 
 
 class EntryRule(StrEnum):

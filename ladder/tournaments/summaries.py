@@ -16,7 +16,7 @@ from ladder.leagues.records import League, league_resource
 from ladder.people.permissions import may_manage
 from ladder.people.records import Viewer
 from ladder.tournaments import tournaments
-from ladder.tournaments.records import EntrantState, Tournament, TournamentState
+from ladder.tournaments.records import EntrantState, Tournament, TournamentState, no_champion
 from ladder.tournaments.round_texts import round_text
 from ladder.tournaments.views import TournamentView, view_tournament
 
@@ -51,6 +51,11 @@ class TournamentSummary:
     problem: str | None
     sees_all: bool
     """Whether no result of it is hidden from the viewer, or will be."""
+
+    @property
+    def no_champion(self) -> str | None:
+        """Why it ended without a champion, as far as the viewer may know."""
+        return no_champion(self.state, self.champion_id)
 
     @property
     def round(self) -> str:

@@ -22,7 +22,13 @@ from ladder.tournaments.course_cache import SeenCourse, TournamentLog
 from ladder.tournaments.courses import TournamentInputs, position_text
 from ladder.tournaments.entrants import entrants_of
 from ladder.tournaments.formats import Course, Pairing, Progress, Standing, State
-from ladder.tournaments.records import Entrant, Tournament, TournamentGame, TournamentState
+from ladder.tournaments.records import (
+    Entrant,
+    Tournament,
+    TournamentGame,
+    TournamentState,
+    no_champion,
+)
 
 usual: Final = UsualSeconds()
 NAMED: Final = re.compile(r"\{(\d+)\}")
@@ -94,6 +100,11 @@ class TournamentView:
         if self.course is None or self.course.champion is None:
             return None
         return self.entrant(self.course.champion)
+
+    @property
+    def no_champion(self) -> str | None:
+        """Why it ended without a champion, as far as the viewer may know."""
+        return no_champion(self.state, self.champion)
 
     @property
     def drawn_behind(self) -> tuple[Entrant, ...]:

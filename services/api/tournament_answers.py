@@ -43,6 +43,7 @@ class TournamentOut(BaseModel):
     position: str = Field(description="stage and round that is played", examples=["1.2"])
     champion: str | None = Field(description="agent id; null until the end is public")
     champion_name: str | None
+    no_champion: str | None = Field(description="why a finished tournament has none; else null")
     problem: str | None = Field(description="for hosts: why the round cannot go on")
     end_reason: str | None
     created_at: datetime
@@ -157,6 +158,7 @@ def tournament_out(one: TournamentSummary) -> TournamentOut:
             "position": one.position,
             "champion": one.champion_id,
             "champion_name": one.champion_name,
+            "no_champion": one.no_champion,
             "problem": one.problem,
         }
     )

@@ -13,6 +13,7 @@ from ladder.tournaments import (
     embargo,
     entrants,
     exports,
+    leaving,
     rejudgements,
     shows,
     tournaments,
@@ -272,7 +273,7 @@ def act_on_entrant(
     holds this entrant alone."""
     found = permissions.visible_tournament(conn, who, tournament)
     own = permissions.own_agent(conn, who, agent)
-    act = entrants.check_in if body.act == "check-in" else entrants.withdraw
+    act = entrants.check_in if body.act == "check-in" else leaving.withdraw
     act(conn, found.id, own.id, who.user_id)
     return Page(items=[_entrant_out(conn, found, own)])
 
@@ -285,11 +286,12 @@ def act_on_entrant(
 def disqualify_entrant(
     tournament: TournamentKey, agent: AgentKey, body: EntrantDisqualification, conn: Db, who: Host
 ) -> Page[EntrantOut]:
-    """For hosts. Played games keep their results; open ones become walk-overs. The answer holds
-    this entrant alone."""
+    """For hosts. It then stands behind all who stayed. Played games keep their results; open ones
+    become walk-overs. After the end the places are corrected. The answer holds this entrant alone.
+    """
     found = permissions.hosted_tournament(conn, who, tournament)
     its_agent = permissions.visible_agent(conn, who, agent)
-    entrants.disqualify(conn, found.id, its_agent.id, who.user_id, body.reason)
+    leaving.disqualify(conn, found.id, its_agent.id, who.user_id, body.reason)
     return Page(items=[_entrant_out(conn, found, its_agent)])
 
 

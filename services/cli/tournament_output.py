@@ -24,6 +24,8 @@ def show(found: Json, as_json: bool) -> None:
     stdout.print(f"entrants: {found['entered']}{_date_text(found)}")
     if found["champion_name"]:
         stdout.print(f"champion: {_champion_text(found)}")
+    if found.get("no_champion"):  # an older site does not send it
+        stdout.print(f"no champion: {found['no_champion']}")
     if found.get("drawn_behind"):  # an older site does not send it
         stdout.print(f"other agents with the best reward: {_some_names(found['drawn_behind'])}")
     if found["problem"]:

@@ -222,13 +222,18 @@ def disqualify(
     agent: Annotated[str, typer.Argument(help="Name or id of the agent.")],
     reason: Annotated[str, typer.Option(help="One sentence that the entrants read.")],
 ) -> None:
-    """Disqualify an agent; hosts only."""
+    """Disqualify an agent, also after the end; hosts only.
+
+    It then stands behind all that stayed.
+    """
     with connect() as ladder:
         key = entered_agent(ladder, tournament, agent)
         ladder.post(
             f"/v1/tournaments/{tournament}/entrants/{key}/disqualification", {"reason": reason}
         )
-    stdout.print("disqualified; its opponents win its open pairings")
+        found = ladder.get(f"/v1/tournaments/{tournament}")
+    stdout.print("disqualified; it stands behind all that stayed, and loses its open pairings")
+    show(found, as_json=False)
 
 
 @tournaments.command("open")

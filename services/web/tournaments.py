@@ -22,6 +22,7 @@ from ladder.people.records import Viewer
 from ladder.tournaments import (
     embargo,
     entrants,
+    leaving,
     rejudgements,
     shows,
     tournaments,
@@ -206,13 +207,13 @@ def _entrant_act(
             return lambda: entrants.add_by_host(conn, found.id, added, by)
         entrant = entrants.find_entrant(conn, found.id, form.values["entrant"])
         body = EntrantDisqualification(reason=form.values["reason"])
-        return lambda: entrants.disqualify(conn, found.id, entrant, by, body.reason)
+        return lambda: leaving.disqualify(conn, found.id, entrant, by, body.reason)
     auth.check_scopes(who, ("agents:write",))
     agent = permissions.own_agent(conn, who, forms.parse_key(form.values, "agent"))
     if act == "enter":
         permissions.season_to_enter(conn, who, found.season_id, agent.team_id)
         return lambda: entrants.enter_agent(conn, found.id, agent, by)
-    own = entrants.check_in if act == "check-in" else entrants.withdraw
+    own = entrants.check_in if act == "check-in" else leaving.withdraw
     return lambda: own(conn, found.id, agent.id, by)
 
 

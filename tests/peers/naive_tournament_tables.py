@@ -176,7 +176,7 @@ def series_result(stage: Stage, pairing: dict[str, Any]) -> Result | None:
     needs_winner = does_need_winner(stage, pairing)
     points = points_at_the_end(stage.plan, pairing, needs_winner)
     if points is None:
-        return walk_over(stage, entrants, needs_winner)
+        return walk_over(stage, pairing, needs_winner)
     order = sorted(entrants, key=lambda entrant: (-points[entrant], stage.seed(entrant)))
     is_tie = points[order[0]] == points[order[1]] and not needs_winner
     gains = [HALF, HALF] if is_tie else [Fraction(1), Fraction(0)]
@@ -203,11 +203,11 @@ def points_at_the_end(
     """The points of the pairs that are looked at; None if the series has not ended."""
     games = {game["number"]: game for game in pairing["games"]}
     last_pair = (max(games, default=0) + 1) // 2
-    complete = [
-        (games[2 * pair - 1], games[2 * pair])
-        for pair in range(1, last_pair + 1)
-        if 2 * pair - 1 in games and 2 * pair in games
-    ]
+    complete = []
+    for pair in range(1, last_pair + 1):
+        if 2 * pair - 1 not in games or 2 * pair not in games:
+            break
+        complete.append((games[2 * pair - 1], games[2 * pair]))
     points = dict.fromkeys(pairing["entrants"], Fraction(0))
     for looked_at, pair_of_games in enumerate(complete, start=1):
         for game in pair_of_games:
@@ -226,8 +226,9 @@ def points_at_the_end(
     return None
 
 
-def walk_over(stage: Stage, entrants: list[int], needs_winner: bool) -> Result | None:
+def walk_over(stage: Stage, pairing: dict[str, Any], needs_winner: bool) -> Result | None:
     """The result of a series that has not ended; None if nobody has left."""
+    entrants: list[int] = pairing["entrants"]
     gone = [entrant for entrant in entrants if stage.has_left(entrant)]
     if not gone:
         return None
@@ -238,7 +239,9 @@ def walk_over(stage: Stage, entrants: list[int], needs_winner: bool) -> Result |
     order = sorted(
         entrants, key=lambda entrant: (stage.left[entrant] != latest, stage.seed(entrant))
     )
-    gains = {order[0]: Fraction(needs_winner), order[1]: Fraction(0)}
+    this_round = (stage.number, int(pairing["round"]))
+    left_later = [entrant for entrant in entrants if stage.left[entrant] > this_round]
+    gains = {order[0]: Fraction(needs_winner or len(left_later) == 1), order[1]: Fraction(0)}
     return Result(order, gains, is_walk_over=True)
 
 
@@ -266,7 +269,7 @@ def heat_result(stage: Stage, pairing: dict[str, Any]) -> Result | None:
             equal = sum(place_of[other] == place_of[entrant] for other in present)
             points[entrant] += sum(scale[better : better + equal], Fraction(0)) / equal
         for entrant in entrants:
-            firsts[entrant] += place_of[entrant] == min(game["places"])
+            firsts[entrant] += place_of[entrant] == 1
     order = sorted(
         entrants,
         key=lambda one: (one not in present, -points[one], -firsts[one], stage.seed(one)),
@@ -280,7 +283,7 @@ def solo_result(stage: Stage, pairing: dict[str, Any]) -> Result | None:
     games = [game for game in pairing["games"] if game["number"] <= stage.plan["solo_games"]]
     if len(games) < stage.plan["solo_games"] and not stage.has_left(entrant):
         return None
-    rewards = [exact(game["rewards"][0]) for game in games]
+    rewards = [Fraction(str(game["rewards"][0])) for game in games]
     return Result([entrant], {entrant: sum(rewards, Fraction(0))})
 
 

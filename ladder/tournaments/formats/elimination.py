@@ -105,8 +105,9 @@ def _title(rounds_left: int) -> str:
 def _losers(number: int, winners: list[list[Node]]) -> list[list[Node]]:
     """Returns the rounds of the losers' bracket.
 
-    Odd rounds pair those who are in it. Even rounds pair them with the new losers, whose order
-    changes each time, so that equal opponents meet again as late as possible.
+    Odd rounds pair those who are in it. Even rounds pair them with the new losers, in reverse order
+    the first time, with each half reversed the second time, and so on. So equal opponents meet
+    again rarely and late.
     """
     rows: list[list[Node]] = []
     feeding = [_loser(node) for node in winners[0]]
@@ -114,11 +115,8 @@ def _losers(number: int, winners: list[list[Node]]) -> list[list[Node]]:
         pairs = list(zip(feeding[::2], feeding[1::2], strict=True))
         rows.append(_losers_row(number, len(rows) + 1, pairs, winners))
         dropped = [_loser(node) for node in winners[level]]
-        if level % 2:
-            dropped.reverse()
-        else:
-            half = len(dropped) // 2
-            dropped = dropped[half:] + dropped[:half]
+        half = len(dropped) // 2 if level % 2 == 0 else len(dropped)
+        dropped = dropped[:half][::-1] + dropped[half:][::-1]
         feeding = [_winner(node) for node in rows[-1]]
         pairs = list(zip(feeding, dropped, strict=True))
         rows.append(_losers_row(number, len(rows) + 1, pairs, winners))

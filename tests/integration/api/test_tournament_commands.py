@@ -139,3 +139,15 @@ def test_a_host_enters_and_disqualifies_reference_agents_by_name(peck: Peck, wor
         reason = ("--reason", "a test") if verb == "disqualify" else ()
         with pytest.raises(AssertionError, match=told):
             peck("host", verb, cup, "grim", *reason)
+
+
+def test_a_disqualification_after_the_end_prints_the_new_champion(peck: Peck, world: World) -> None:
+    with world.connect() as conn:
+        cup = make_cup(conn, world)
+        play(conn, world, cup, better_seed_wins)
+    assert "champion: Member" in peck("host", "show", cup)
+    printed = peck("host", "disqualify", cup, world.agents["public.member"], "--reason", "a test")
+    assert "champion: Host" in printed
+    for person in ("host", "rival"):
+        peck("host", "disqualify", cup, world.agents[f"public.{person}"], "--reason", "a test")
+    assert "no champion: all agents withdrew or were disqualified" in peck("host", "show", cup)

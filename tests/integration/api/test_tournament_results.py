@@ -10,7 +10,7 @@ import pytest
 from ladder.enums import Embargo
 from ladder.ids import AgentId, MatchId, TournamentId
 from ladder.reports import shown_publicly
-from ladder.tournaments import advance, courses, embargo, entrants
+from ladder.tournaments import advance, courses, embargo, leaving
 from ladder.tournaments.formats import Certainty
 from services.web import tournament_parts
 from tests.integration.api.browsing import FIELD, browse
@@ -90,7 +90,7 @@ def test_a_disqualified_agent_is_told_no_game_to_expect(world: World) -> None:
         made = make_cup(conn, world)
         advance.advance_one(conn, made, lambda _: 0)
         rival = AgentId(world.agents["public.rival"])
-        entrants.disqualify(conn, made, rival, None, "a test")
+        leaving.disqualify(conn, made, rival, None, "a test")
         conn.commit()
     with browse(world, "rival") as browser:
         page = browser.get(f"/tournaments/{made}").text
@@ -273,3 +273,46 @@ def test_the_end_of_a_round_is_told_in_whole_seconds(
     with browse(world, "stranger") as browser:
         page = text_of(browser.get(f"/tournaments/{made}").text)
     assert "Round ends in about8 s" in page
+
+
+def test_a_host_disqualifies_the_champion_on_the_page(world: World, cup: TournamentId) -> None:
+    path = f"/tournaments/{cup}"
+    with world.connect() as conn:
+        embargo.reveal(conn, cup, Embargo.PUBLIC, None)
+        conn.commit()
+    rival, member = (world.agents[f"public.{who}"] for who in ("rival", "member"))
+    assert answer_of(world, cup)["champion"] == rival
+    with browse(world, "host") as browser:
+        page = browser.get(path).text
+        form = page[page.index(f'action="{path}/disqualify"') :]
+        fields = dict(FIELD.findall(form[: form.index("</form>")]))
+        browser.send(path, f"{path}/disqualify", **{**fields, "entrant": rival, "reason": "a test"})
+    assert answer_of(world, cup)["champion"] == member
+    places = {one["agent_id"]: one["place"] for one in answer(world, cup, "entrants")}
+    assert (places[member], places[rival]) == (1, 3)
+    assert answer(world, cup, "standings")[-1]["agent_id"] == rival
+    with browse(world, "stranger") as browser:
+        text = text_of(browser.get(path).text)
+    assert re.search(r"Champion\s+Member", text)
+
+
+def test_the_answers_say_that_there_is_no_champion(world: World, cup: TournamentId) -> None:
+    with world.connect() as conn:
+        embargo.reveal(conn, cup, Embargo.PUBLIC, None)
+        for person in ("rival", "member", "host"):
+            agent = AgentId(world.agents[f"public.{person}"])
+            leaving.disqualify(conn, cup, agent, None, "a test")
+        conn.commit()
+    told = "all agents withdrew or were disqualified"
+    found = answer_of(world, cup)
+    assert (found["state"], found["champion"], found["no_champion"]) == ("finished", None, told)
+    with browse(world, "stranger") as browser:
+        page = text_of(browser.get(f"/tournaments/{cup}").text)
+        lines = text_of(browser.get("/tournaments").text)
+    assert "All agents withdrew or were disqualified." in page
+    assert f"No champion: {told}." in lines
+
+
+def answer_of(world: World, cup: TournamentId) -> dict[str, Any]:
+    """The tournament as a stranger gets it from the API."""
+    return dict(world.client("stranger").get(f"/v1/tournaments/{cup}"))

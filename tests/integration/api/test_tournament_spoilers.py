@@ -30,6 +30,7 @@ from ladder.tournaments import (
     courses,
     embargo,
     entrants,
+    leaving,
     locking,
     shows,
     tournaments,
@@ -348,8 +349,13 @@ def differences(one: Answers, other: Answers) -> list[str]:
     return found
 
 
+@pytest.mark.parametrize("is_disqualified", [False, True])
 def test_hidden_results_change_no_answer(
-    built: World, postgres_url: str, blobs_url: str, monkeypatch: pytest.MonkeyPatch
+    built: World,
+    postgres_url: str,
+    blobs_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    is_disqualified: bool,
 ) -> None:
     for name in ("BEAT_SECONDS", "QUIET_LOOK_SECONDS"):  # the stream says when it is quiet
         monkeypatch.setattr(f"services.api.feed.{name}", 0.0)
@@ -364,6 +370,10 @@ def test_hidden_results_change_no_answer(
                 show = begin_show(conn, world, cup)
                 ended = tournaments.get_tournament(conn, cup)
                 states.append((ended.state, ended.champion))
+                if is_disqualified:
+                    rival = AgentId(world.agents["public.rival"])
+                    leaving.disqualify(conn, cup, rival, None, "a test")
+                    conn.commit()
             seen.append(answers(world, cup, show, after))
     assert states == [("finished", 1), ("finished", 3), ("running", None)]
     first = seen[0]

@@ -14,7 +14,7 @@ from ladder.errors import Conflict, Invalid
 from ladder.matches import history
 from ladder.people.records import Viewer
 from ladder.standings import leaderboard
-from ladder.tournaments import advance, embargo, entrants
+from ladder.tournaments import advance, embargo, entrants, leaving
 from ladder.tournaments.records import EntrantState
 from ladder.tournaments.summaries import summarize, summary_of
 from tests.integration.ladder.contest import Contest, make_contest
@@ -195,20 +195,10 @@ def test_the_number_of_entrants_stays_after_the_lock(duels: Contest) -> None:
     cup = make_cup(duels)
     cup.enter(6)
     cup.start()
-    entrants.withdraw(duels.conn, cup.id, cup.agent_of(1), None)
-    entrants.disqualify(duels.conn, cup.id, cup.agent_of(2), None, "a test")
+    leaving.withdraw(duels.conn, cup.id, cup.agent_of(1), None)
+    leaving.disqualify(duels.conn, cup.id, cup.agent_of(2), None, "a test")
     assert [one.entered for one in summarize(duels.conn, ADMIN, [cup.row])] == [6]
     assert summary_of(cup.view()).entered == 6
-
-
-def test_a_disqualification_after_the_end_says_what_is_not_possible(duels: Contest) -> None:
-    cup = make_cup(duels)
-    cup.enter(2)
-    cup.start()
-    cup.play_on()
-    with pytest.raises(Conflict, match="no agent can be disqualified any more; a host") as refused:
-        entrants.disqualify(duels.conn, cup.id, cup.agent_of(2), None, "a test")
-    assert refused.value.field is None
 
 
 def test_an_agent_that_left_is_not_found_by_its_name(duels: Contest) -> None:
@@ -218,11 +208,11 @@ def test_an_agent_that_left_is_not_found_by_its_name(duels: Contest) -> None:
         duels.active(agent)
         entrants.add_by_host(duels.conn, cup.id, get_agent(duels.conn, agent), None)
     duels.conn.execute("update agents set name = 'Same' where id = any (%s)", (agents,))
-    entrants.withdraw(duels.conn, cup.id, agents[0], None)
-    entrants.disqualify(duels.conn, cup.id, agents[1], None, "a test")
+    leaving.withdraw(duels.conn, cup.id, agents[0], None)
+    leaving.disqualify(duels.conn, cup.id, agents[1], None, "a test")
     with pytest.raises(Invalid, match="several teams"):
         entrants.find_entrant(duels.conn, cup.id, "same")
-    entrants.withdraw(duels.conn, cup.id, agents[2], None)
+    leaving.withdraw(duels.conn, cup.id, agents[2], None)
     assert entrants.find_entrant(duels.conn, cup.id, "same") == agents[3]
     for text in (agents[0], "nobody"):
         with pytest.raises(Invalid, match="an entered or invited agent"):
@@ -248,7 +238,7 @@ def test_a_team_withdraws_while_the_end_is_hidden_and_not_later(duels: Contest) 
     cup.start()
     cup.play_on()
     first, second = cup.agents
-    entrants.withdraw(duels.conn, cup.id, first, None)
+    leaving.withdraw(duels.conn, cup.id, first, None)
     embargo.reveal(duels.conn, cup.id, Embargo.PUBLIC, None)
     with pytest.raises(Conflict, match="the tournament is finished"):
-        entrants.withdraw(duels.conn, cup.id, second, None)
+        leaving.withdraw(duels.conn, cup.id, second, None)

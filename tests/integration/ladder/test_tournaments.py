@@ -21,7 +21,7 @@ from ladder.tournaments import (
     course_acts,
     courses,
     embargo,
-    entrants,
+    leaving,
     locking,
     tournament_games,
     tournaments,
@@ -82,7 +82,7 @@ def test_the_course_computed_from_the_rows_alone_is_the_same(duels: Contest) -> 
     cup.enter(7)
     cup.start()
     cup.play_round()
-    entrants.withdraw(duels.conn, cup.id, cup.agent_of(7), None)
+    leaving.withdraw(duels.conn, cup.id, cup.agent_of(7), None)
     cup.advance()
     cup.play_on()
     inputs = courses.read_inputs(duels.conn, cup.row)
@@ -162,7 +162,7 @@ def test_a_late_withdrawal_gives_walk_overs(duels: Contest) -> None:
     cup.enter(4)
     cup.start()
     cup.play_round()
-    entrants.withdraw(duels.conn, cup.id, cup.agent_of(1), None)
+    leaving.withdraw(duels.conn, cup.id, cup.agent_of(1), None)
     cup.advance()
     cup.play_on()
     assert cup.row.champion == 2
@@ -177,8 +177,8 @@ def test_a_disqualification_ends_games_that_run(duels: Contest) -> None:
     cup.enter(2)
     cup.start()
     with pytest.raises(Invalid, match="reason"):
-        entrants.disqualify(duels.conn, cup.id, cup.agent_of(1), None, " ")
-    entrants.disqualify(duels.conn, cup.id, cup.agent_of(1), None, "it attacked the box")
+        leaving.disqualify(duels.conn, cup.id, cup.agent_of(1), None, " ")
+    leaving.disqualify(duels.conn, cup.id, cup.agent_of(1), None, "it attacked the box")
     cup.advance()
     assert (cup.row.champion, cup.open_games()) == (2, [])
 
