@@ -8,7 +8,8 @@ EXPORT.json is the export of a tournament. This file needs Python 3.9 and nothin
 - round robins, groups and gauntlets, brackets, the first round of a Swiss stage and its colors,
 - that agents of one team met in a Swiss stage only in rounds that gave up a rule,
 - the seats of knock-out heats, and how even the seats of other heats are,
-- seats and seeds of all games, and the points of every pairing.
+- seats and seeds of all games, and the points of every pairing,
+- that those who left stand behind all who stayed, and that the champion stayed.
 
 It does not pair later Swiss rounds again: give the exported TRF to any pairing program for that.
 """
@@ -212,6 +213,14 @@ def check_stage(data, seed, number, stage, field):
             check_games(seed, stage, pairing)
 
 
+def check_places(data):
+    """Checks that those who left stand last, and that the champion stayed."""
+    ranking, left = data["ranking"], {int(entrant) for entrant in data["withdrawn"]}
+    check("final places", ranking, sorted(ranking, key=lambda entrant: entrant in left))
+    stayed = [entrant for entrant in ranking if entrant not in left]
+    check("champion", data["champion"], stayed[0] if stayed else None)
+
+
 def main():
     if len(sys.argv) != 2:
         print(__doc__)
@@ -221,6 +230,7 @@ def main():
     seed = bytes.fromhex(data["seed"])
     check("digest of the seed", data["commitment"], hashlib.sha256(seed).hexdigest())
     check_seed_order(seed, data["entrants"])
+    check_places(data)
     for number, field in enumerate(data["fields"], 1):
         check_stage(data, seed, number, data["plan"]["stages"][number - 1], field)
     print(

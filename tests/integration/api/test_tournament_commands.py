@@ -145,9 +145,9 @@ def test_a_disqualification_after_the_end_prints_the_new_champion(peck: Peck, wo
     with world.connect() as conn:
         cup = make_cup(conn, world)
         play(conn, world, cup, better_seed_wins)
-    assert "champion: Member" in peck("host", "show", cup)
+    assert "champion: Flood public.member" in peck("host", "show", cup)
     printed = peck("host", "disqualify", cup, world.agents["public.member"], "--reason", "a test")
-    assert "champion: Host" in printed
+    assert "champion: Flood public.host" in printed
     for person in ("host", "rival"):
         peck("host", "disqualify", cup, world.agents[f"public.{person}"], "--reason", "a test")
     assert "no champion: all agents withdrew or were disqualified" in peck("host", "show", cup)

@@ -10,14 +10,16 @@ from ladder.tournaments.formats import (
     Course,
     DoubleElimination,
     Game,
+    Key,
     Series,
     SingleElimination,
     State,
+    Takes,
     WantedGame,
     bracket,
     standings,
 )
-from ladder.tournaments.formats.elimination import seed_order
+from ladder.tournaments.formats.elimination import bracket_nodes, seed_order
 from tests.unit.ladder.tournaments.simulated import play_out
 
 SIZES = (*range(2, 21), 24, 31, 32, 33, 48, 63, 64)
@@ -104,3 +106,27 @@ def test_boxes_of_a_bracket_do_not_overlap() -> None:
             rows = sorted(each.y for each in drawn.boxes if each.column == column)
             assert all(b - a >= 1 for a, b in pairwise(rows))
             assert all(0.5 <= y <= drawn.height - 0.5 for y in rows)
+
+
+def rematches(size: int, trials: int = 1000) -> float:
+    """Pairs that meet again before the final, on average, if each pairing is won by chance."""
+    nodes = bracket_nodes(DoubleElimination(reset=False), 1, size)[:-1]
+    rng, again = Random(1), 0
+    for _ in range(trials):
+        order: dict[Key, list[int]] = {}
+        met: Counter[frozenset[int]] = Counter()
+        for node in nodes:
+            pair = [
+                order[origin.key][origin.takes is Takes.LOSER] if origin.key else origin.number
+                for origin in node.origins
+            ]
+            met[frozenset(pair)] += 1
+            order[node.key] = rng.sample(pair, 2)
+        again += sum(count > 1 for count in met.values())
+    return again / trials
+
+
+def test_few_entrants_of_a_double_elimination_meet_twice() -> None:
+    assert rematches(16) < 0.85
+    assert rematches(32) < 0.85
+    assert rematches(64) < 1.0
