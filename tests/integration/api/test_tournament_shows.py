@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from ladder.errors import NotFound
-from ladder.ids import TournamentId
-from ladder.tournaments import courses, shows
+from ladder.ids import AgentId, TournamentId
+from ladder.tournaments import courses, leaving, shows
 from ladder.tournaments.shows import Direction, SceneKind
 from tests.integration.api.browsing import Browser, browse
 from tests.integration.api.test_tournament_spoilers import make_cup, play
@@ -114,3 +114,17 @@ def test_an_ended_address_looks_like_one_that_never_was(world: World, cup: Tourn
                 (world.leagues["public"], world.users["host"]),
             )
         assert browser.get(orphaned).status_code == 404, "its maker hosts the league no more"
+
+
+def test_a_show_ends_without_a_champion_if_all_left(world: World, cup: TournamentId) -> None:
+    with world.connect() as conn:
+        for person in ("member", "host", "rival"):
+            agent = AgentId(world.agents[f"public.{person}"])
+            leaving.disqualify(conn, cup, agent, None, "a test")
+        conn.commit()
+    path = make_show(world, cup)
+    with browse(world, "stranger") as browser:
+        for start in (0, 5, 10):
+            move(browser, path, start, "round" if start < 10 else "next")
+        assert heading(browser, path) == "No champion"
+        assert "All agents withdrew or were disqualified" in browser.get(path).text

@@ -98,7 +98,7 @@ def random_tournament(number: int) -> Iterator[Snapshot]:
         if stayed:
             left[stayed[0] if rng.random() < 0.5 else rng.choice(stayed)] = after
     end = replace(end, withdrawn=left)
-    yield _snapshot(event, end, play(event, end))
+    yield Snapshot(event, end, play(event, end))
 
 
 def _snapshot(event: Event, progress: Progress, course: Course) -> Snapshot:
@@ -123,7 +123,7 @@ def _random_game(wanted: WantedGame, rng: Random, chances: tuple[float, float, f
 
 def _random_event(rng: Random) -> Event:
     while True:
-        size = rng.choice((2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 17))
+        size = rng.choice((2, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 10, 12, 17))
         kind = rng.choice((DUELS, DUELS, DUELS, DUELS, HEATS, HEATS, (Solo,)))
         seats = {DUELS: 2, HEATS: rng.choice((3, 4, 5))}.get(kind, 1)
         count = rng.choice((1, 1, 1, 2, 2, 3))
