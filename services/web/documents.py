@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -29,11 +29,12 @@ from ladder.reports.site_search import Found, FoundKind
 from services.http.app_state import Db
 from services.web.page_rendering import HEADERS, PageRoute, render
 from services.web.session import Visitor
+from services.web.sharing import site_address
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 FOLDER: Final = Path(__file__).parents[2] / "docs"
 SECTIONS: Final = (
-    ("Begin", ("quick-start.md",)),
+    ("Begin", ("quick-start.md", "quick-start-for-hosts.md")),
     (
         "Guides",
         (
@@ -62,6 +63,8 @@ SECTIONS: Final = (
     ),
 )
 GAMES_FOLDER: Final = "games/"
+EXAMPLE_ADDRESS: Final = "https://ladder.example.org"
+"""The address of a site in the files. The pages show the site's own address in its place."""
 LEAGUES_SHOWN: Final = 100
 EXTERNAL: Final = re.compile(r"^(https?:|mailto:|#)")
 NOT_IN_ANCHORS: Final = re.compile(r"[^\w\- ]")
@@ -105,7 +108,7 @@ def show_document(request: Request, name: str, who: Visitor) -> Response:
     return render(
         request,
         "document.html",
-        document=read_document(path),
+        document=document_of_site(request, path),
         sections=[(title, [read_document(one) for one in paths]) for title, paths in SECTIONS],
         addresses=address_of,
     )
@@ -138,7 +141,7 @@ def show_game(request: Request, name: str, conn: Db, who: Visitor) -> Response:
         request,
         "game.html",
         game=GAMES[name_of(path)],
-        document=read_document(path),
+        document=document_of_site(request, path),
         leagues=leagues_of_game(conn, who, name_of(path)),
     )
 
@@ -249,6 +252,13 @@ def read_document(path: str) -> Document:
     code = r'<div class="copy"><pre tabindex="0">\1</pre></div>'  # it may scroll
     html = re.sub(r"<pre>(.*?)</pre>", code, html, flags=re.S)
     return Document(path, title, Markup(html), tuple(headings), lead)  # noqa: S704
+
+
+def document_of_site(request: Request, path: str) -> Document:
+    """The page of a file, with the address of this site."""
+    document = read_document(path)
+    html = document.html.replace(EXAMPLE_ADDRESS, Markup.escape(site_address(request)))
+    return replace(document, html=html)
 
 
 @cache
