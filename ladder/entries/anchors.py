@@ -17,7 +17,7 @@ from ladder.entries.records import Entry, EntryState
 from ladder.enums import MachineTier
 from ladder.errors import Conflict, Forbidden, Invalid, NotFound
 from ladder.ids import SubmissionId, TeamId
-from ladder.leagues.medals import MedalRuleKind
+from ladder.leagues.medals import MedalRuleKind, MedalRules
 from ladder.leagues.records import Season
 from ladder.matches import pairing
 from ladder.people import users
@@ -26,7 +26,6 @@ from ladder.people.records import Viewer
 from ladder.people.resources import SubmissionResource
 
 TEAM: Final = "Reference agents"
-SLUG: Final = "reference-agents"
 OWN: Final = "sub_"
 """Prefix of a name that is the id of a submission."""
 
@@ -69,13 +68,16 @@ def enter_anchors(
 ) -> list[Entry]:
     """Enters anchors that ``by`` chose: reference agents by name, or own submissions by id.
 
-    ``fill`` enters more reference agents until one agent can play. Raises Invalid for an unknown
-    name, Conflict for a competitor of the season.
+    Also enters the reference agents that the season's medal lines name. ``fill`` enters more
+    reference agents until one agent can play. Raises Invalid for an unknown name, Conflict for a
+    competitor of the season.
     """
     refuse_unknown_anchors(season.game, names)
+    rules = MedalRules.from_json(season.medals)
+    chosen = [*names, *(name for name in rules.agents if name)]
     entered = []
     for name in dict.fromkeys(
-        one if one.startswith(OWN) else reference_agents.canonical_name(one) for one in names
+        one if one.startswith(OWN) else reference_agents.canonical_name(one) for one in chosen
     ):
         if name.startswith(OWN):
             entry = enter_own_anchor(conn, season, SubmissionId(name), by)
@@ -150,11 +152,11 @@ def _reference_digests(game: str) -> dict[str, str]:
 
 def reference_team(conn: Connection) -> TeamId:
     """Returns the team of the reference agents; creates it if it is missing."""
-    conn.execute("select pg_advisory_xact_lock(hashtext(%s))", (SLUG,))
+    conn.execute("select pg_advisory_xact_lock(hashtext(%s))", (reference_agents.TEAM_SLUG,))
     row = conn.execute(
         "select id from teams t where starts_with(slug, %s) and created_by is null"
         " and not exists (select 1 from memberships m where m.team_id = t.id) order by id",
-        (SLUG,),
+        (reference_agents.TEAM_SLUG,),
     ).fetchone()
     if row is not None:
         return TeamId(row[0])

@@ -8,13 +8,14 @@ from typing import Any
 from games.protocol import Game
 from ladder.database.blobs import Blobs
 from ladder.database.db import Connection, atomic_function
-from ladder.entries import anchors
+from ladder.entries import anchors, medal_lines
 from ladder.entries.records import Entry
 from ladder.errors import Invalid
 from ladder.leagues import leagues
+from ladder.leagues.medals import MedalRules
 from ladder.leagues.records import League, Season
-from ladder.leagues.request_models import NewLeague
-from ladder.leagues.season_creation import make_league, make_season
+from ladder.leagues.request_models import NewLeague, NewSeason
+from ladder.leagues.season_creation import add_next_season, make_league, make_season
 from ladder.people.records import Viewer
 
 
@@ -44,8 +45,39 @@ def set_up_league(
         return OpenedLeague(league, None, [])
     try:
         season = make_season(conn, league, asked.season, game)
+        _refuse_unknown_lines(season)
     except Invalid as error:
         raise error.within("season") from None
     league = leagues.get_league(conn, league.id)  # the season changed the league's row
     entered = anchors.enter_anchors(conn, blobs, season, asked.anchors, by, fill=asked.fill)
     return OpenedLeague(league, season, entered)
+
+
+@atomic_function
+def open_next_season(
+    conn: Connection,
+    blobs: Blobs,
+    by: Viewer,
+    league: League,
+    asked: NewSeason,
+    game: Game[Any],
+    *,
+    fill: bool = False,
+) -> Season:
+    """Creates a season of a league with earlier ones, and enters the anchors of its medal lines.
+
+    ``fill`` also enters reference agents until one agent can play. Raises the errors of
+    `season_creation.add_next_season` and `anchors.enter_anchors`.
+    """
+    season = add_next_season(conn, by, league, asked, game)
+    _refuse_unknown_lines(season)
+    anchors.enter_anchors(conn, blobs, season, [], by, fill=fill)
+    return season
+
+
+def _refuse_unknown_lines(season: Season) -> None:
+    """Raises Invalid for a medal line that names no reference agent of the game."""
+    try:
+        medal_lines.refuse_unknown_agents(season.game, MedalRules.from_json(season.medals))
+    except Invalid as error:
+        raise error.within("medals") from None

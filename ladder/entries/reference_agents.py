@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Final
 
 AGENTS: Final = Path(__file__).resolve().parents[2] / "agents"
+TEAM_SLUG: Final = "reference-agents"
+"""Slug of the team of the reference agents; a team of a person may force digits behind it."""
 ENTRANCES: Final = ("main.py", "peck.json")
 EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 FIRST: Final[dict[str, tuple[str, ...]]] = {

@@ -8,8 +8,9 @@ of an existing bundle, which has the same score, changes no other rank or medal.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
@@ -38,7 +39,7 @@ class MedalRuleKind(StrEnum):
     TABLE = "table"
     """Kaggle's table, by the number of teams with a valid entry; equal teams count once."""
     LINES = "lines"
-    """The least official score of each class."""
+    """The least official score of each class: a number, or a distance from a reference agent."""
     COUNTS = "counts"
     """A number of teams in each class."""
     SHARES = "shares"
@@ -49,6 +50,8 @@ BEST_FIRST: Final = tuple(Medal)
 MOST_TEAMS: Final = 1_000_000
 FARTHEST_SCORE: Final = 1_000_000.0
 """Greatest distance of a medal's score line from 0."""
+NAMED_LINE: Final = re.compile(r"([a-z][a-z0-9-]*?)(?:([+-])([0-9]+(?:\.[0-9]+)?))?")
+"""A line that a reference agent names, such as ``survivor``, ``survivor+100`` or ``greedy-20``."""
 
 
 def kaggle_cut_ranks(teams: int) -> tuple[int, int, int]:
@@ -64,6 +67,44 @@ def kaggle_cut_ranks(teams: int) -> tuple[int, int, int]:
     return 10 + teams // 500, teams // 20, teams // 10
 
 
+def read_line(value: object) -> float | str:
+    """Returns a line as a number, or in the standard spelling ``survivor+100``. Raises ValueError.
+
+    The distance of a named line may have a fraction. Underscores in a name become hyphens.
+    """
+    text = str(value).strip().lower().replace("_", "-").replace(" ", "")
+    if isinstance(value, bool):
+        text = ""
+    if NAMED_LINE.fullmatch(text):
+        name, distance = parse_line(text)
+        return _line_text(name, distance)
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not abs(number) <= FARTHEST_SCORE:
+        raise ValueError(
+            f"give a score between {-FARTHEST_SCORE:.0f} and {FARTHEST_SCORE:.0f}, or a reference"
+            " agent with a distance, such as survivor+100"
+        )
+    return number
+
+
+def parse_line(value: float | str) -> tuple[str, float]:
+    """Returns the reference agent of a line, or "", and the distance from its score or from 0."""
+    if not isinstance(value, str):
+        return "", float(value)
+    found = NAMED_LINE.fullmatch(value)
+    assert found is not None, value
+    name, sign, distance = found.groups()
+    number = min(float(distance or 0), FARTHEST_SCORE)
+    return name, -number if sign == "-" else number
+
+
+def _line_text(name: str, distance: float) -> str:
+    return f"{name}{distance:+.10g}" if distance else name
+
+
 @dataclass(frozen=True, slots=True)
 class MedalRules:
     """The rules that award medals. Raises Invalid, which names the class with the wrong number."""
@@ -72,6 +113,8 @@ class MedalRules:
     gold: float = 0.0
     silver: float = 0.0
     bronze: float = 0.0
+    agents: tuple[str, str, str] = ("", "", "")
+    """Reference agents from whose scores the lines are measured; empty: from 0."""
 
     def __post_init__(self) -> None:
         numbers = dict(zip(BEST_FIRST, (self.gold, self.silver, self.bronze), strict=True))
@@ -91,17 +134,40 @@ class MedalRules:
             if self.kind is MedalRuleKind.SHARES and not 0 <= number <= 1:
                 raise Invalid(name, "a share must be between 0 and 1")
         if self.kind is MedalRuleKind.LINES:
-            if self.silver > self.gold:
+            gold, silver, bronze = self.agents
+            if gold == silver and self.silver > self.gold:
                 raise Invalid("silver", "lower this line; it is above that of gold")
-            if self.bronze > self.silver:
+            if silver == bronze and self.bronze > self.silver:
                 raise Invalid("bronze", "lower this line; it is above that of silver")
         if self.kind is MedalRuleKind.SHARES and self.gold + self.silver + self.bronze > 1 + 1e-9:
             raise Invalid("bronze", "lower a share; the three shares together are more than 1")
 
     @property
     def lines(self) -> tuple[float, float, float] | None:
-        """Least score of gold, silver and bronze; None if ranks decide."""
+        """Least score of gold, silver and bronze; None if ranks decide.
+
+        Lines that reference agents name must be placed first.
+        """
+        assert not any(self.agents)
         return (self.gold, self.silver, self.bronze) if self.kind is MedalRuleKind.LINES else None
+
+    def placed(self, scores: Mapping[str, float], otherwise: float) -> MedalRules:
+        """Returns the rules with a number for each line, by the scores of reference agents.
+
+        An agent without a score counts with the score ``otherwise``. No line is below that of a
+        lower class.
+        """
+        if not any(self.agents):
+            return self
+        lines = [
+            max(-FARTHEST_SCORE, min(FARTHEST_SCORE, distance + scores.get(name, otherwise)))
+            if name
+            else distance
+            for name, distance in zip(
+                self.agents, (self.gold, self.silver, self.bronze), strict=True
+            )
+        ]
+        return MedalRules(self.kind, max(lines), max(lines[1:]), lines[2])
 
     def cuts(self, teams: int) -> tuple[int, int, int]:
         """Returns the last rank of gold, silver and bronze among this many teams.
@@ -145,12 +211,25 @@ class MedalRules:
 
     def to_json(self) -> dict[str, Any]:
         """Returns the rules as JSON for the season's row."""
-        return {"kind": "table"} if self.kind is MedalRuleKind.TABLE else asdict(self)
+        if self.kind is MedalRuleKind.TABLE:
+            return {"kind": "table"}
+        numbers = zip(BEST_FIRST, self.agents, (self.gold, self.silver, self.bronze), strict=True)
+        return {
+            "kind": self.kind,
+            **{
+                medal.value: _line_text(name, number) if name else number
+                for medal, name, number in numbers
+            },
+        }
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> MedalRules:
         """Reads the JSON that ``to_json`` wrote."""
-        return cls(**{**stored, "kind": MedalRuleKind(stored["kind"])})
+        kind = MedalRuleKind(stored["kind"])
+        lines = [parse_line(stored.get(medal.value, 0.0)) for medal in BEST_FIRST]
+        gold, silver, bronze = (distance for _, distance in lines)
+        agent, second, third = (name for name, _ in lines)
+        return cls(kind, gold, silver, bronze, (agent, second, third))
 
 
 def _ranks_within_cut(cut: int, ranks: Sequence[int], holds: Sequence[bool]) -> list[bool]:

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from ladder.enums import ReplayVisibility, Visibility
 from ladder.field_types import AwareDatetime, Line, Slug, SpeedClass, Text
-from ladder.leagues.medals import FARTHEST_SCORE, MOST_TEAMS
+from ladder.leagues.medals import MOST_TEAMS, read_line
 from ladder.leagues.records import MOST_BUNDLE_BYTES, USUAL_BUNDLE_BYTES
 
 LARGEST_NUMBER: Final = 10**9
 """Greatest distance from 0 of a number in a game's configuration."""
 ANCHORS: Final = "names of this installation's reference agents, or ids of own submissions"
 AnchorNames = Annotated[list[Annotated[Line, Field(min_length=1)]], Field(max_length=20)]
-ScoreLine = Annotated[float, Field(ge=-FARTHEST_SCORE, le=FARTHEST_SCORE)]
+ScoreLine = Annotated[
+    float | str,
+    BeforeValidator(read_line),
+    Field(
+        description="a score, or a reference agent of the season with a distance from its score",
+        examples=["survivor+100"],
+    ),
+]
 Count = Annotated[int, Field(ge=0, le=MOST_TEAMS)]
 Share = Annotated[float, Field(ge=0, le=1)]
 LiveDelay = Annotated[int, Field(ge=0, le=3600)]
@@ -44,13 +51,17 @@ class TableMedals(BaseModel):
 
 
 class LineMedals(BaseModel):
-    """The least official score of each class."""
+    """The least official score of each class.
+
+    The reference agents of a season have 600 points on average. A line that names one of them moves
+    with its score. No line is below that of a lower class.
+    """
 
     model_config = ConfigDict(extra="forbid")
     kind: Literal["lines"]
-    gold: ScoreLine = Field(examples=[1210])
-    silver: ScoreLine = Field(examples=[1080])
-    bronze: ScoreLine = Field(examples=[1050])
+    gold: ScoreLine
+    silver: ScoreLine
+    bronze: ScoreLine
 
 
 class CountMedals(BaseModel):

@@ -16,9 +16,10 @@ from typing import Any, Final
 
 from cachetools import LRUCache
 from psycopg.rows import dict_row
+from psycopg.types.json import Jsonb
 
 from ladder.database.db import Connection, atomic_function
-from ladder.entries import deadlines
+from ladder.entries import deadlines, medal_lines
 from ladder.errors import Conflict, NotFound
 from ladder.ids import EntryId, MatchId, SeasonId, TeamId
 from ladder.leagues.medals import MedalRules
@@ -140,6 +141,8 @@ def recompute_digest(conn: Connection, season_id: SeasonId, version: int) -> str
     assert fitted is not None
     season = _select_season(conn, season_id)
     own = chain[0]
+    if own.medals is not None:
+        season = {**season, "medals": own.medals}
     entrants = _select_entrants(conn, season_id, log, version, places_of_content(row[0]))
     standing = _draw_up_standing(fitted, entrants, season, own.seed, own.boundary_weight, own.teams)
     return _digest(_content_json(entrants, standing))
@@ -190,7 +193,6 @@ def _write_next_version(conn: Connection, season_id: SeasonId, kept: _LastFit) -
     seed = season_seed(season_id)
     teams = season["medal_teams"]
     standing = _draw_up_standing(fitted, entrants, season, seed, weight, teams)
-    rules = MedalRules.from_json(season["medals"])
     content = _content_json(entrants, standing)
     suspects = find_suspects(
         fitted,
@@ -200,13 +202,13 @@ def _write_next_version(conn: Connection, season_id: SeasonId, kept: _LastFit) -
     conn.execute(
         "insert into standings (season_id, version, log_no, parent, seed, fitted_by,"
         " boundary_weight, centre, spread, kappa, reference, wrong_medals, teams, expected_order,"
-        " digest, content, suspects)"
-        " values (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
+        " medals, digest, content, suspects)"
+        " values (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
         (
             *(season_id, version, until, parent, seed, FITTED_BY, standing.boundary_weight),
             *(fitted.centre, fitted.spread, fitted.kappa),
             *(standing.reference, standing.wrong_medals, standing.teams, standing.expected_order),
-            *(_digest(content), content, suspects.to_json()),
+            *(Jsonb(season["medals"]), _digest(content), content, suspects.to_json()),
         ),
     )
     is_settled = is_over or (
@@ -218,7 +220,7 @@ def _write_next_version(conn: Connection, season_id: SeasonId, kept: _LastFit) -
         version,
         entrants,
         standing,
-        rules,
+        standing.rules,
         season["medal_confidence"],
         [] if is_over else _standings_to_check(conn, season_id, until),
     )
@@ -281,6 +283,7 @@ def _draw_up_standing(
         seed=seed,
         boundary_weight=weight,
         rules=MedalRules.from_json(season["medals"]),
+        anchor_names=season["anchor_names"],
         teams=teams,
     )
 
@@ -298,7 +301,7 @@ def _select_season(
         ).fetchone()
     if season is None:
         raise NotFound.of("season")
-    return season
+    return {**season, "anchor_names": medal_lines.anchor_names(conn, season_id)}
 
 
 def _select_entrants(

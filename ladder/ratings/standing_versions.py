@@ -11,6 +11,7 @@ import numpy as np
 from psycopg.rows import class_row
 
 from ladder.database.db import Connection
+from ladder.enums import Json
 from ladder.errors import Conflict, NotFound
 from ladder.ids import EntryId, SeasonId
 from ladder.ratings.official.season_suspects import SeasonSuspects
@@ -21,7 +22,7 @@ SEASONS_KEPT: Final = 16
 
 VERSION: Final = (
     "select season_id, version, log_no, parent, seed, fitted_by, boundary_weight, centre, spread,"
-    " kappa, reference, wrong_medals, teams, digest, made_at from standings"
+    " kappa, reference, wrong_medals, teams, medals, digest, made_at from standings"
 )
 
 
@@ -74,6 +75,8 @@ class StandingVersion:
     wrong_medals: float
     teams: int | None
     """Number of teams for the medals; None in old versions: the ranked teams."""
+    medals: dict[str, Json] | None
+    """The season's medal rules as JSON when the version was made; None: as now."""
     digest: str
     made_at: datetime
 

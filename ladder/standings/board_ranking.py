@@ -9,7 +9,7 @@ when somebody reads it.
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -71,6 +71,16 @@ class BoardOrder:
         key = self._key(each)
         place = bisect_left(self._keys, key)
         return place if self._keys[place : place + 1] == [key] else None
+
+    def first_below(self, score: float) -> int:
+        """Returns the first place whose entry has a lower score or has not played."""
+        return bisect_right(self._keys, (False, (-score,)), key=lambda key: key[:2])
+
+    def score_and_sigma(self, each: BoardEntry) -> tuple[float, float]:
+        """Returns the score that decides the rank, and its deviation."""
+        if each.official is None:
+            return each.mu + self.score_offset, each.sigma
+        return each.official.score, each.official.sigma
 
     def team(self, entry: BoardEntry) -> list[BoardEntry]:
         """Returns all entries of its team."""

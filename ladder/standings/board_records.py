@@ -123,6 +123,7 @@ class MedalTerms:
     """Medal rules of a season, and their progress."""
 
     rules: MedalRules = field(default_factory=MedalRules)
+    """With a number for each line."""
     confidence: float = 0.95
     """Confidence from which a medal is sealed, once uploads are locked."""
     teams: int | None = None
@@ -133,3 +134,5 @@ class MedalTerms:
     sealed: Mapping[TeamId, Medal] = field(default_factory=dict)
     is_final: bool = False
     """Whether the standing is the last one, which awards medals that are not sealed."""
+    stated: MedalRules = field(default_factory=MedalRules)
+    """The rules as the host states them: reference agents may name lines."""

@@ -89,6 +89,6 @@ def _update(conn: Connection, before: Board, season: BoardSeason) -> Board | Non
     for entry in (declared ^ order.declared) & order.entries.keys() - changed.keys():
         changed[entry] = replace(order.entries[entry], is_declared=entry in declared)
     gone = [entry for entry, _ in found if entry not in changed]
-    terms = medal_terms(conn, season, version)
     after = order.updated(changed.values(), gone)
+    terms = medal_terms(conn, season, version, after.entries.values())
     return season.board(version, BoardRows(after, terms), terms, places)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from ladder.database.db import Connection
+from ladder.entries import medal_lines
 from ladder.enums import ReplayVisibility, Visibility
 from ladder.errors import NotFound
 from ladder.ids import EntryId, SeasonId, TeamId, is_id
@@ -71,12 +72,12 @@ def read_board(
         own = totals[row[0]] if row[0] in totals else totals_from_json(json.loads(row[-1]))
         return leagues_measures.estimates(season.measures, own, worst)
 
-    contenders = (
+    contenders = [
         board_entry(row, places.get(row[0]), estimates(row))
         for row in rows
         if row[0] in places or season.measures or not season.is_final
-    )
-    terms = medal_terms(conn, season, version if supposed is None else None, unsealed)
+    ]
+    terms = medal_terms(conn, season, version if supposed is None else None, contenders, unsealed)
     standings = build_board(contenders, season.score_offset, terms, season.measures)
     return season.board(version, standings, terms, places)
 
@@ -93,6 +94,7 @@ class BoardSeason:
     medal_confidence: float
     medal_teams: int | None
     is_final: bool
+    mu0: float
     measures: tuple[Measure, ...]
     oldest_xid: int
     """All changes of the database by transactions before this one were visible."""
@@ -127,33 +129,50 @@ def board_season(conn: Connection, season_id: SeasonId) -> BoardSeason:
     """Reads the season's row. Raises NotFound."""
     row = conn.execute(
         "select revision, score_offset, accepted_no, medals::text, medal_confidence, medal_teams,"
-        " final_version is not null, measures::text,"
+        " final_version is not null, mu0, measures::text,"
         " pg_snapshot_xmin(pg_current_snapshot())::text::bigint from seasons where id = %s",
         (season_id,),
     ).fetchone()
     if row is None:
         raise NotFound.of("season")
-    measures = seasons.measures_from_json(json.loads(row[7] or "null"))
-    return BoardSeason(season_id, *(*row[:7], measures, row[8]))
+    measures = seasons.measures_from_json(json.loads(row[8] or "null"))
+    return BoardSeason(season_id, *(*row[:8], measures, row[9]))
 
 
 def medal_terms(
     conn: Connection,
     season: BoardSeason,
     version: StandingVersion | None,
+    shown: Iterable[BoardEntry],
     unsealed: Collection[TeamId] = (),
 ) -> MedalTerms:
-    """Returns the medal rules of a season; without seals of the teams in ``unsealed``."""
+    """Returns the medal rules of a season; without seals of the teams in ``unsealed``.
+
+    ``shown`` are the entries of the board. The scores of reference agents among them place the
+    lines that name them.
+    """
     sealed = sealed_medals.sealed_medals_of_season(conn, season.season_id)
     teams = season.medal_teams
     if teams is None and version is not None:
         teams = version.teams
+    stated = MedalRules.from_json(json.loads(season.medals))
+    scores: dict[str, float] = {}
+    if any(stated.agents):
+        names = medal_lines.anchor_names(conn, season.season_id)
+        scores = {
+            names[each.entry_id]: each.mu + season.score_offset
+            if each.official is None
+            else each.official.score
+            for each in shown
+            if each.entry_id in names
+        }
     return MedalTerms(
-        MedalRules.from_json(json.loads(season.medals)),
+        stated.placed(scores, season.mu0),
         season.medal_confidence,
         teams,
         {team: medal for team, medal in sealed.items() if team not in unsealed},
         season.is_final,
+        stated,
     )
 
 

@@ -14,7 +14,7 @@ from ladder.leagues import sealed_medals
 from ladder.leagues.measures import MeasureKind
 from ladder.leagues.medals import Medal, MedalStatus
 from ladder.leagues.request_models import Medals
-from ladder.standings import board_ranking, board_records, leaderboard
+from ladder.standings import board_ranking, board_records, leaderboard, medal_lines
 from ladder.standings.board_records import StandsBy
 from services.api.seasons import MeasureOut
 from services.http import etags, paging, permissions
@@ -138,6 +138,32 @@ class SealedMedalOut(BaseModel):
     audit_id: str | None
 
 
+class MedalLineOut(BaseModel):
+    """The least score of a medal now."""
+
+    model_config = ConfigDict(from_attributes=True)
+    medal: Medal
+    score: float = Field(examples=[812.4])
+    agent: str = Field(
+        description="the reference agent that names the line, and the distance from its score;"
+        " empty if the line is a number",
+        examples=["survivor+100"],
+    )
+
+
+class MedalLinesOut(BaseModel):
+    """The medal lines, best first."""
+
+    model_config = ConfigDict(from_attributes=True)
+    lines: list[MedalLineOut]
+    best_score: float | None = Field(
+        description="score of the best team; null while no team has a rank"
+    )
+    is_out_of_reach: bool = Field(
+        description="whether teams have ranks and the 95 % interval of none reaches the lowest line"
+    )
+
+
 class LeaderboardOut(BaseModel):
     season_id: str
     revision: int
@@ -147,6 +173,9 @@ class LeaderboardOut(BaseModel):
         description="the measures that rank the season, if a match has one seat; else empty"
     )
     medals: Medals = Field(description="the season's medal rules")
+    medal_lines: MedalLinesOut | None = Field(
+        description="where the medal lines are now; null if ranks decide"
+    )
     medal_confidence: float = Field(
         description="a medal is sealed after the upload lock if its probability reaches this "
         "number in three standings; each standing must have a twentieth more results "
@@ -226,7 +255,7 @@ def list_sealed_medals(season: SeasonKey, conn: Db, who: Anyone) -> Page[SealedM
 
 def board_json(board: board_ranking.Board, season_id: str, start: int, limit: int) -> bytes:
     """One part of the leaderboard as JSON."""
-    rows = board.rows[start : start + limit]
+    rows, lines = board.rows[start : start + limit], medal_lines.medal_lines(board)
     end = start + len(rows)
     following = None
     if end < len(board.rows):
@@ -241,7 +270,8 @@ def board_json(board: board_ranking.Board, season_id: str, start: int, limit: in
             if board.fitted is None
             else OfficialVersionOut.model_validate(board.fitted),
             measures=[MeasureOut.model_validate(each) for each in board.measures],
-            medals=RULES.validate_python(board.terms.rules.to_json()),
+            medals=RULES.validate_python(board.terms.stated.to_json()),
+            medal_lines=None if lines is None else MedalLinesOut.model_validate(lines),
             medal_confidence=board.terms.confidence,
             is_final=board.terms.is_final,
             total=len(board.rows),

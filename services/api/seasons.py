@@ -8,13 +8,13 @@ from typing import Any, Literal
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from ladder.entries import daily_uploads
+from ladder.entries import daily_uploads, medal_lines
+from ladder.entries.league_setup import open_next_season
 from ladder.leagues import league_update, seasons, terms
 from ladder.leagues.measures import MeasureKind
-from ladder.leagues.request_models import Medals, NewSeason
-from ladder.leagues.season_creation import add_next_season
+from ladder.leagues.request_models import LineMedals, Medals, NewSeason
 from services.http import permissions
-from services.http.app_state import Db
+from services.http.app_state import AppState, Db
 from services.http.auth import Anyone, Host, Known
 from services.http.idempotency import Idempotent
 from services.http.lazy_routes import LazyRoute
@@ -84,9 +84,12 @@ class SeasonOut(BaseModel):
     revision: int = Field(description="grows with each change of the leaderboard")
 
 
-class SeasonState(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-    state: Literal["open", "locked", "finished"]
+class SeasonChange(BaseModel):
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"state": "locked"}]})
+    state: Literal["open", "locked", "finished"] | None = None
+    medals: LineMedals | None = Field(
+        default=None, description="other medal lines, until uploads close"
+    )
 
 
 class UploadLimitsOut(BaseModel):
@@ -118,14 +121,20 @@ def list_seasons(league: LeagueKey, conn: Db, who: Anyone) -> Page[SeasonOut]:
     responses=problem_responses(403, 404, 409, 429),
 )
 def create_season(
-    league: LeagueKey, body: NewSeason, conn: Db, who: Host, once: Idempotent
+    league: LeagueKey,
+    body: NewSeason,
+    conn: Db,
+    app_state: AppState,
+    who: Host,
+    once: Idempotent,
 ) -> Response:
     """Hosts and administrators only. Settings that affect results cannot change later. A closed
-    league opens again."""
+    league opens again. Reference agents that medal lines name become anchors."""
     found = permissions.hosted_league(conn, who, league)
 
     def create() -> SeasonOut:
-        return SeasonOut.model_validate(add_next_season(conn, who, found, body, game_of(found)))
+        made = open_next_season(conn, app_state.blobs, who, found, body, game_of(found))
+        return SeasonOut.model_validate(made)
 
     return once.run(create)
 
@@ -138,14 +147,17 @@ def read_season(season: SeasonKey, conn: Db, who: Anyone) -> SeasonOut:
 
 @router.patch(
     "/seasons/{season}",
-    summary="Lock or finish a season",
+    summary="Lock or finish a season, or move its medal lines",
     responses=problem_responses(403, 404, 409),
 )
-def change_season(season: SeasonKey, body: SeasonState, conn: Db, who: Host) -> SeasonOut:
+def change_season(season: SeasonKey, body: SeasonChange, conn: Db, who: Host) -> SeasonOut:
     """Hosts and administrators only. A locked season takes no uploads. A finished season plays no
-    more matches."""
-    found = permissions.hosted_season(conn, who, season)[0]
-    changed = league_update.change_season_state(conn, who, found.id, body.state)
+    more matches. The audit log shows each change."""
+    changed = permissions.hosted_season(conn, who, season)[0]
+    if body.medals is not None:
+        changed = medal_lines.change_medal_lines(conn, who, changed.id, body.medals)
+    if body.state is not None:
+        changed = league_update.change_season_state(conn, who, changed.id, body.state)
     return SeasonOut.model_validate(changed)
 
 

@@ -28,9 +28,11 @@ class Leagues(Connection):
         found: list[Json] = self.get(f"/v1/leagues/{league}/seasons")["items"]
         return found
 
-    def change_season(self, season: str, state: str) -> Json:
-        """Opens, locks or finishes a season."""
-        return self.patch(f"/v1/seasons/{season}", {"state": state})
+    def change_season(
+        self, season: str, state: str | None = None, medals: Json | None = None
+    ) -> Json:
+        """Opens, locks or finishes a season, or moves its medal lines."""
+        return self.patch(f"/v1/seasons/{season}", {"state": state, "medals": medals})
 
     def create_season(self, league: str, **more: Any) -> Json:
         return self.post(f"/v1/leagues/{league}/seasons", more, nulls=True)

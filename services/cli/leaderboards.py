@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final
 
 import typer
@@ -14,9 +14,9 @@ from services.cli.name_lookup import find_season_id
 from services.cli.saved_login import MissingInput, connect
 
 MEDALS_HELP: Final = (
-    "Who earns a medal: table (Kaggle's), lines:1210,1080,1050 (least scores of gold, "
-    "silver, bronze), counts:1,2,3 (numbers of teams) or shares:0.1,0.1,0.2 (shares of "
-    "the teams)."
+    "Who earns a medal: table (Kaggle's), lines:survivor+100,survivor,500 (least scores of gold, "
+    "silver, bronze; a reference agent can name a line), counts:1,2,3 (numbers of teams) or "
+    "shares:0.1,0.1,0.2 (shares of the teams)."
 )
 
 
@@ -36,6 +36,8 @@ def leaderboard(
         season = ladder.season(_find_season_id(ladder, league, "leaderboard"))
         rows = list(ladder.leaderboard(season["id"], most=show))
         finality = _finality(ladder, season)
+        is_by_score = season["medals"]["kind"] == "lines"
+        lines = ladder.leaderboard_head(season["id"])["medal_lines"] if is_by_score else None
     if as_json:
         print_json(rows)
         return
@@ -60,6 +62,23 @@ def leaderboard(
             for row in rows
         ],
     )
+    if lines is not None:
+        for line in medal_line_texts(lines, is_finished=season["state"] == "finished"):
+            stdout.print(line)
+
+
+def medal_line_texts(lines: Json, *, is_finished: bool) -> Iterator[str]:
+    """Where the medal lines are, and a warning if no team is near one."""
+    shown = [
+        f"{line['medal']} from {line['score']:.1f}{' = ' if line['agent'] else ''}{line['agent']}"
+        for line in lines["lines"]
+    ]
+    yield f"medals by score: {', '.join(shown)}"
+    if lines["is_out_of_reach"] and not is_finished:
+        yield (
+            f"no team is near a medal: the best score is {lines['best_score']:.1f}; until uploads"
+            " close a host can move the lines (peck league edit LEAGUE --medals)"
+        )
 
 
 def _score_and_margin(row: Mapping[str, Any]) -> tuple[float | None, float | None, float | None]:
@@ -217,11 +236,14 @@ def parse_medal_rules(text: str) -> Json:
     if text == "table":
         return {"kind": kind}
     try:
-        gold, silver, bronze = (float(number) for number in numbers.split(","))
+        gold, silver, bronze = (
+            number.strip() if kind == "lines" and number.strip()[:1].isalpha() else float(number)
+            for number in numbers.split(",")
+        )
     except ValueError:
         raise MissingInput(
             f"--medals {text!r}: write table, or lines, counts or shares with three "
-            "numbers, for example lines:1210,1080,1050"
+            "numbers, for example lines:survivor+100,survivor,500"
         ) from None
     return {"kind": kind, "gold": gold, "silver": silver, "bronze": bronze}
 
@@ -230,7 +252,10 @@ def medal_rules_text(rules: Mapping[str, Any]) -> str:
     """The text form of medal rules, which ``parse_medal_rules`` reads."""
     if rules["kind"] == "table":
         return "table"
-    numbers = ",".join(f"{rules[name]:g}" for name in ("gold", "silver", "bronze"))
+    numbers = ",".join(
+        f"{number:g}" if isinstance(number := rules[name], float | int) else number
+        for name in ("gold", "silver", "bronze")
+    )
     return f"{rules['kind']}:{numbers}"
 
 

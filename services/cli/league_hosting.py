@@ -10,7 +10,7 @@ from ladder.leagues.kept_settings import KEPT_SETTINGS
 from services.api_client import Json
 from services.cli.confirmation import Yes, confirm
 from services.cli.display import AsJson, print_json, stdout
-from services.cli.leaderboards import MEDALS_HELP, parse_medal_rules
+from services.cli.leaderboards import MEDALS_HELP, medal_rules_text, parse_medal_rules
 from services.cli.leagues import leagues, print_anchors, print_league, print_league_settings
 from services.cli.saved_login import MissingInput, connect
 from services.cli.season_options import (
@@ -36,9 +36,13 @@ def edit_league(
         str | None,
         typer.Option(help="Who sees replays: public, members, own or after_close."),
     ] = None,
+    medals: Annotated[
+        str | None,
+        typer.Option(help="Other lines of the season, until uploads close: lines:survivor+100,..."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Change title, description, visibility or replays of a league; hosts only.
+    """Change title, description, visibility, replays or medal lines of a league; hosts only.
 
     Competitors must agree first if more people would see the league or its replays.
     """
@@ -49,14 +53,18 @@ def edit_league(
         "replay_visibility": replays,
     }
     change = given(asked)
-    if not change:
-        raise MissingInput("give --title, --description, --visibility or --replays")
+    if not change and medals is None:
+        raise MissingInput("give --title, --description, --visibility, --replays or --medals")
+    rules = None if medals is None else parse_medal_rules(medals)
     with connect() as ladder:
         changed = ladder.change_league(league, **change)
+        season = ladder.change_season(league, medals=rules) if rules else None
     if as_json:
         print_json(changed)
         return
     print_league_settings(changed)
+    if season is not None:
+        stdout.print(f"season {season['number']}: medals {medal_rules_text(season['medals'])}")
     if changed["description"]:
         stdout.print(changed["description"])
 

@@ -20,7 +20,13 @@ from ladder.entries.records import Newcomers
 from ladder.fault_reasons import DETAILS, OBSERVED, short_reason
 from ladder.leagues.measures import Estimate
 from ladder.leagues.measures import MeasureKind as Measured
-from ladder.leagues.medals import MedalRuleKind, MedalRules, MedalStatus
+from ladder.leagues.medals import (
+    BEST_FIRST,
+    MedalRuleKind,
+    MedalRules,
+    MedalStatus,
+    parse_line,
+)
 from ladder.matches.match_titles import lineup_title, match_title
 from ladder.matches.records import Seat
 from ladder.ratings.official.representatives import LEAST_GAMES
@@ -179,10 +185,19 @@ def medal_rules_text(rules: MedalRules) -> str:
     """The medal rules of a season, and the rule for equal scores."""
     if rules.kind is not MedalRuleKind.LINES:
         return f"{_medal_lines_text(rules)} Equal scores share a place and count as one team."
+    stated = rules.to_json()
     gold, silver, bronze = (
-        score_text(number) for number in (rules.gold, rules.silver, rules.bronze)
+        medal_line_text(line) if isinstance(line, str) else score_text(line)
+        for line in (stated[medal.value] for medal in BEST_FIRST)
     )
     return f"Medals by official score: gold from {gold}, silver {silver}, bronze {bronze}."
+
+
+def medal_line_text(line: str) -> str:
+    """A line that a reference agent names: ``survivor + 100``."""
+    name, distance = parse_line(line)
+    sign = "+" if distance > 0 else "\N{MINUS SIGN}"
+    return f"{name} {sign} {score_text(abs(distance))}" if distance else name
 
 
 def some_names(names: Sequence[str]) -> str:
@@ -350,6 +365,7 @@ FILTERS: Final = {
     "day": day_text,
     "chip": state_chips.state_chip,
     "medal_rules": medal_rules_text,
+    "medal_line": medal_line_text,
     "medal_odds": medal_odds_text,
     "stands_by": STANDS_BY_TEXTS.__getitem__,
     "stands_by_word": STANDS_BY_WORDS.__getitem__,

@@ -13,6 +13,7 @@ from ladder.leagues.medals import Medal
 from ladder.moderation import shared_places
 from ladder.standings.board_ranking import Board
 from ladder.standings.board_records import BoardRow, MedalTerms, OfficialVersion
+from ladder.standings.medal_lines import MedalLine, MedalLines, medal_lines
 from ladder.standings.rank_reasons import has_same_scores
 
 PAGE_ROWS: Final = 100
@@ -40,6 +41,15 @@ class BoardPage:
     terms: MedalTerms
     has_same_scores: bool
     """Whether rows of the page have exactly the same official score."""
+    lines: MedalLines | None
+    """Where the medal lines lie; None if ranks decide."""
+
+    def lines_before(self, place: int) -> tuple[MedalLine, ...]:
+        """The lines above the row at this place of the page, or below its last row."""
+        shown = self.first - 1 + place
+        is_end = place == len(self.rows) and self.page < self.pages
+        lines = () if self.lines is None or is_end else self.lines.lines
+        return tuple(line for line in lines if line.place == shown)
 
 
 def cut_page(conn: Connection, board: Board, page: int) -> BoardPage:
@@ -67,6 +77,7 @@ def cut_page(conn: Connection, board: Board, page: int) -> BoardPage:
         sealed=board.rows.sealed,
         terms=board.terms,
         has_same_scores=has_same_scores(rows, teams_sharing(conn, board)),
+        lines=medal_lines(board),
     )
 
 

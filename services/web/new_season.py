@@ -9,13 +9,12 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from games.protocol import Game
 from ladder.database.db import Connection
-from ladder.entries import anchors
+from ladder.entries.league_setup import open_next_season
 from ladder.errors import LadderError
 from ladder.leagues import seasons
 from ladder.leagues.kept_settings import KEPT_SETTINGS
 from ladder.leagues.records import League, Season
 from ladder.leagues.request_models import NewSeason
-from ladder.leagues.season_creation import add_next_season
 from ladder.people.records import Viewer
 from services.http import auth, permissions
 from services.http.app_state import AppState, Db
@@ -71,12 +70,10 @@ def create_season(
         fill = bool(values.pop("fill", ""))
         body = SeasonForm.model_validate(forms.nest_names(values))
         try:
-            season = add_next_season(conn, who, found, body.season, game)
+            open_next_season(conn, app_state.blobs, who, found, body.season, game, fill=fill)
         except LadderError as error:
             error.field = f"season.{error.field}" if error.field else None
             raise
-        if fill:
-            anchors.enter_anchors(conn, app_state.blobs, season, [], who, fill=True)
 
     try:
         form.run_once(request, conn, who, make)

@@ -7,7 +7,7 @@ Reference agents fix the scale; they have a place but no rank.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -88,6 +88,8 @@ class OfficialStanding:
     """Expected Spearman correlation of the teams' ranks with the true ones."""
     boundary_weight: float
     """Weight of the medal boundaries in the places' losses."""
+    rules: MedalRules
+    """The medal rules, with a number for each line."""
 
 
 def build_standing(
@@ -99,13 +101,14 @@ def build_standing(
     seed: int,
     boundary_weight: float | None,
     rules: MedalRules,
+    anchor_names: Mapping[EntryId, str] | None = None,
     teams: int | None = None,
 ) -> OfficialStanding:
     """Computes the standing of these entrants; ``mu0`` and ``beta`` are the season's, in points.
 
     ``boundary_weight`` weighs the medal boundaries against the order in the losses; None: as
     ``game_goals`` says while uploads are open. ``teams`` replaces the number of teams for medals.
-    Teams of equal score count once.
+    Teams of equal score count once. ``anchor_names`` names the reference agents for medal lines.
     """
     mu, sigma = _skills(fit, entrants)
     anchors = [mu[n] for n, each in enumerate(entrants) if each.is_anchor and each.contender >= 0]
@@ -115,12 +118,19 @@ def build_standing(
     scores = mu0 + beta * (mu - reference)
     held = np.unique(scores[standing_by])
     count = len(held) + _count_waiting_teams(entrants) if teams is None else teams
+    named = {
+        name: n
+        for n, each in enumerate(entrants)
+        if (name := (anchor_names or {}).get(each.entry_id)) is not None
+    }
+    line_sigmas = [beta * sigma[named[name]] if name in named else 0.0 for name in rules.agents]
+    rules = rules.placed({name: float(scores[n]) for name, n in named.items()}, mu0)
     last = rules.cuts(count)
     drawn = ranks.draw_ranks(mu, sigma, twins, standing_by, DRAWS, seed)
     outlook = ranks.rank_outlook(drawn, last)
     chances = outlook.chances
     if rules.lines is not None:
-        chances = _chance_above_lines(rules.lines, scores, beta * sigma)
+        chances = _chance_above_lines(rules.lines, line_sigmas, scores, beta * sigma)
     among = len(held) - np.searchsorted(held, scores)
     wrong = [
         1.0 - _chance_of_class(chances[n], earned)
@@ -164,7 +174,7 @@ def build_standing(
             *(column.tolist() for column in columns), strict=True
         )
     )
-    return OfficialStanding(places, reference, sum(wrong), count, order, boundary_weight)
+    return OfficialStanding(places, reference, sum(wrong), count, order, boundary_weight, rules)
 
 
 def _skills(fit: Fit, entrants: Sequence[Entrant]) -> tuple[Floats, Floats]:
@@ -195,11 +205,19 @@ def _count_waiting_teams(entrants: Sequence[Entrant]) -> int:
     return len(waiting - known)
 
 
-def _chance_above_lines(lines: Sequence[float], scores: Floats, sigmas: Floats) -> Floats:
-    """Returns [n, lines]: the probability of a score at each line or above."""
+def _chance_above_lines(
+    lines: Sequence[float], line_sigmas: Sequence[float], scores: Floats, sigmas: Floats
+) -> Floats:
+    """Returns [n, lines]: the probability of a score at each line or above.
+
+    A line that a reference agent names is as uncertain as the score of this agent.
+    """
     return np.array(
         [
-            [0.5 * math.erfc((line - score) / (math.sqrt(2.0) * sigma)) for line in lines]
+            [
+                0.5 * math.erfc((line - score) / (math.sqrt(2.0) * math.hypot(sigma, line_sigma)))
+                for line, line_sigma in zip(lines, line_sigmas, strict=True)
+            ]
             for score, sigma in zip(scores, np.maximum(sigmas, 1e-9), strict=True)
         ]
     ).reshape(len(scores), len(lines))

@@ -157,7 +157,7 @@ def test_a_league_is_created_with_medals_by_score_lines(peck: Peck) -> None:
     assert read(peck("seals", "lined", "--json")) == []
     refused = peck("league", "create", "odd", "--medals", "lines:1210")
     assert refused.returncode == 1
-    assert "lines:1210,1080,1050" in refused.stderr
+    assert "lines:survivor+100,survivor,500" in refused.stderr
 
 
 def test_a_team_declares_its_entry(peck: Peck, world: World) -> None:

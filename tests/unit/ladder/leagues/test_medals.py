@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ladder.errors import Invalid
-from ladder.leagues.medals import BEST_FIRST, Medal, MedalRuleKind, MedalRules
+from ladder.leagues.medals import BEST_FIRST, Medal, MedalRuleKind, MedalRules, read_line
 
 TABLE = MedalRules()
 
@@ -170,3 +170,50 @@ def test_medal_rules_survive_a_json_round_trip(rules: MedalRules) -> None:
 def test_a_negative_number_of_teams_is_refused() -> None:
     with pytest.raises(ValueError, match="negative"):
         TABLE.cuts(-1)
+
+
+def named_lines(gold: str, silver: str, bronze: str) -> MedalRules:
+    return MedalRules.from_json({"kind": "lines", "gold": gold, "silver": silver, "bronze": bronze})
+
+
+def test_named_line_moves_with_the_score_of_its_agent() -> None:
+    rules = named_lines("survivor+100", "survivor", "greedy-20.5")
+    assert rules.placed({"survivor": 700.0, "greedy": 590.0}, 600.0).lines == (800, 700, 569.5)
+    assert rules.placed({"survivor": 650.0}, 600.0).lines == (750, 650, 579.5)
+
+
+def test_no_line_is_below_that_of_a_lower_class() -> None:
+    rules = named_lines("survivor", "greedy", "random-legal")
+    scores = {"survivor": 500.0, "greedy": 650.0, "random-legal": 640.0}
+    assert rules.placed(scores, 600.0).lines == (650, 650, 640)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("survivor+100", "survivor+100"),
+        (" Random_Legal - 20.50 ", "random-legal-20.5"),
+        ("greedy+0", "greedy"),
+        ("1210", 1210.0),
+        (-5, -5.0),
+    ],
+)
+def test_line_is_read_in_its_standard_spelling(text: object, line: float | str) -> None:
+    assert read_line(text) == line
+
+
+@pytest.mark.parametrize("text", ["", "survivor+", "9 lives", "survivor+1e9", True, 2e6])
+def test_text_that_is_no_line_is_refused(text: object) -> None:
+    with pytest.raises(ValueError, match=r"such as survivor\+100"):
+        read_line(text)
+
+
+def test_named_lines_are_the_same_after_they_are_stored() -> None:
+    rules = named_lines("survivor+100", "greedy", "greedy-20.5")
+    assert MedalRules.from_json(rules.to_json()) == rules
+    assert rules.to_json()["gold"] == "survivor+100"
+
+
+def test_lines_of_one_agent_must_go_down() -> None:
+    with pytest.raises(Invalid, match="above that of gold"):
+        named_lines("survivor", "survivor+1", "greedy")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from statistics import NormalDist
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -214,3 +215,19 @@ def test_while_uploads_are_open_a_standing_weighs_medals_by_its_own_certainty() 
     assert begun.boundary_weight == game_goals.ORDER_WEIGHT
     fixed = drawn(mu, entrants, sigma=5.0, boundary_weight=game_goals.MEDAL_WEIGHT)
     assert fixed.places == nearly.places
+
+
+def test_named_line_is_as_uncertain_as_the_score_of_its_agent() -> None:
+    lines = {"kind": "lines", "gold": "survivor+30", "silver": "survivor", "bronze": "survivor"}
+    entrants = [entrant(0), entrant(1, is_anchor=True)]
+    standing = drawn(
+        [0.2, 0.0],
+        entrants,
+        rules=MedalRules.from_json(lines),
+        anchor_names={entrants[1].entry_id: "survivor"},
+    )
+    assert standing.rules.lines == (630.0, 600.0, 600.0)
+    gold, silver, _ = standing.places[0].chances
+    assert gold == pytest.approx(0.5)  # on the line
+    one_sigma_of_the_difference = 30 / (30 * 2**0.5)
+    assert silver == pytest.approx(NormalDist().cdf(one_sigma_of_the_difference))
