@@ -1,25 +1,31 @@
 """A stranger opens the site in a browser and finds the place of an agent among 100: with times.
 
-scripts/drill stranger [--agents 100] [--games 40] [--minutes 10]
+scripts/drill stranger [--agents 100] [--games 40] [--minutes 10] [--answer-minutes 60]
 
 A real instance runs on this machine, with one league of short Hungry Geese games. Its agents make
 mistakes, each more often than the one before, so their true order is known. They have played rated
 games before the stranger comes. The stranger opens the home page, makes an account and uploads a
-twin of one of them. The drill prints the times from the upload, and the rank minute by minute. The
-times mean something on a quiet machine. The drill exits with 1 if an aim is missed.
+twin of one of them. The drill prints the times from the upload, and the rank minute by minute. Then
+the stranger gets `peck` from the site, sends a better version with it, and asks on the site whether
+the new version is better. The times mean something on a quiet machine. The drill exits with 1 if an
+aim is missed.
 """
 
 from __future__ import annotations
 
 import argparse
 import functools
+import os
 import random
+import re
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from playwright.sync_api import Page, expect
@@ -209,6 +215,62 @@ def send_agent(page: Page, address: str, source: str) -> Iterator[tuple[str, flo
     yield "first rated match", time.monotonic() - began
 
 
+def get_client(page: Page, league: str, folder: Path, venv: Path | None = None) -> dict[str, str]:
+    """Runs the commands of the quick start in a folder, and confirms the login in the browser.
+
+    Begins on the page of the league. Returns the environment of the shell, whose home is the
+    folder. With ``venv`` the first start of `peck` uses this environment and installs nothing.
+    """
+    page.get_by_role("link", name=league, exact=True).first.click()
+    page.get_by_role("link", name="Quick start").click()
+    get, enter, log_in = (
+        page.locator("pre", has_text="peck.tar.gz").inner_text().strip().splitlines()
+    )
+    environment = {
+        "HOME": str(folder),
+        "PATH": os.environ["PATH"],
+        "BROWSER": "true",
+        "PYTHONUNBUFFERED": "1",  # the login prints its link before it waits
+    }
+    link = f"\nln -s {venv} .venv" if venv else ""
+    command = ["sh", "-euc", f"{get}\n{enter}{link}\n{log_in}"]
+    with subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True
+    ) as shell:
+        assert shell.stdout is not None
+        asked = next(line for line in shell.stdout if line.startswith("Open "))
+        page.goto(asked.removeprefix("Open ").strip())
+        for button in ("Continue", "Confirm"):
+            page.get_by_role("main").get_by_role("button", name=button).click()
+        expect(page.get_by_role("status")).to_contain_text("is signed in")
+        assert "Logged in" in shell.stdout.read()
+    return environment
+
+
+def submit(environment: dict[str, str], source: str, agent: str, league: str) -> None:
+    """Sends an agent with the downloaded `peck`, and waits for its validation."""
+    folder = Path(environment["HOME"]) / "pecking-order"
+    (folder / "main.py").write_text(source)
+    command = ["./peck", "submit", "main.py", "--agent", agent, "--league", league, "--wait"]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "active" in done.stdout
+
+
+def ask_better(page: Page, address: str, league: str, opponent: str, minutes: float) -> str:
+    """Asks on the site whether the newest version is better than the one before; the answer."""
+    page.goto(address)
+    page.get_by_role("link", name=league, exact=True).first.click()
+    page.get_by_role("link", name="Is my new version better?").click()
+    if opponent:
+        page.get_by_role("checkbox", name=opponent).check()
+    page.get_by_role("main").get_by_role("button", name="Compare").click()
+    page.wait_for_url("**/comparisons/*")
+    answer = page.locator(".answer")
+    expect(answer).to_have_text(re.compile("^(Yes|No|These)"), timeout=60_000 * minutes)
+    return answer.inner_text()
+
+
 def follow_rank(stack: Stack, field: Field, seconds: float) -> Iterator[tuple[float, int, int]]:
     """Seconds since the call, rank and games of the stranger's agent, until the time is over."""
     assert field.season is not None
@@ -232,18 +294,28 @@ def main() -> int:
     parser.add_argument("--agents", type=int, default=100)
     parser.add_argument("--games", type=int, default=40)
     parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--answer-minutes", type=float, default=60)
     options = parser.parse_args()
     print(describe_machine())
     field = Field(options.agents, options.games)
     place = round(TWIN * field.count)
     with instance(field) as stack, chromium() as browser:
         # Between two agents of the field: better than this share of them, in truth.
-        source = field.source(place - 0.5)
-        took = dict(send_agent(browser.new_page(), stack.address, source))
+        source, page = field.source(place - 0.5), browser.new_page()
+        took = dict(send_agent(page, stack.address, source))
         rows = [["seconds from upload to", "took", "aim"]]
         rows += [[name, f"{one:.1f}", f"{AIMS.get(name, '')}"] for name, one in took.items()]
         print(aligned(rows))
         seen = list(follow_rank(stack, field, 60 * options.minutes))
+        page.goto(stack.address)
+        with TemporaryDirectory() as folder:
+            began = time.monotonic()
+            environment = get_client(page, "Geese", Path(folder))
+            print(f"peck installed and signed in after {time.monotonic() - began:.0f} s")
+            submit(environment, field.source(0), "stranger", "geese")
+        began = time.monotonic()
+        answer = ask_better(page, stack.address, "Geese", "", options.answer_minutes)
+        print(f"{answer} After {(time.monotonic() - began) / 60:.1f} minutes")
     final, most = place + 1, NEAR * field.count
     rows = [["minute", "rank", "true rank", "games"]]
     shown = -1
@@ -260,7 +332,7 @@ def main() -> int:
         after, games = wrong[-1] if wrong else (0.0, 0)
         print(f"within {most:.0f} of rank {final} for good after {after:.0f} s and {games} games")
     late = [name for name, aim in AIMS.items() if took[name] > aim]
-    return int(settled or bool(late))
+    return int(settled or bool(late) or not answer.startswith("Yes"))
 
 
 if __name__ == "__main__":
