@@ -4,7 +4,9 @@ scripts/drill stranger [--agents 100] [--games 40] [--minutes 10] [--answer-minu
 
 A real instance runs on this machine, with one league of short Hungry Geese games. Its agents make
 mistakes, each more often than the one before, so their true order is known. They have played rated
-games before the stranger comes. The stranger opens the home page, makes an account and uploads a
+games before the stranger comes.
+
+The stranger opens the home page, makes an account and uploads a
 twin of one of them. The drill prints the times from the upload, and the rank minute by minute. Then
 the stranger gets `peck` from the site, sends a better version with it, and asks on the site whether
 the new version is better. The times mean something on a quiet machine. The drill exits with 1 if an
@@ -267,7 +269,7 @@ def ask_better(page: Page, address: str, league: str, opponent: str, minutes: fl
     page.get_by_role("main").get_by_role("button", name="Compare").click()
     page.wait_for_url("**/comparisons/*")
     answer = page.locator(".answer")
-    expect(answer).to_have_text(re.compile("^(Yes|No|These)"), timeout=60_000 * minutes)
+    expect(answer).to_have_text(re.compile("^(Yes:|No:|These)"), timeout=60_000 * minutes)
     return answer.inner_text()
 
 
