@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import wraps
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 import psycopg
-from psycopg import sql
+from psycopg import errors, sql
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool
@@ -28,6 +28,8 @@ DEAD_AFTER: Final[dict[str, Any]] = {
     "tcp_user_timeout": 10_000,
 }  # fmt: skip
 """After about 25 seconds without a sign of the server a connection over a network is lost."""
+TEMPORARY_FILES: Final = "16MB"
+"""Temporary files that a connection of a lesser role may have. Its functions need none."""
 ERASED: Final = "PK003"
 """SQLSTATE of a row that a deleted account would write (privacy/erasing.sql)."""
 
@@ -150,13 +152,27 @@ def set_worker_login(conn: Connection, password: str | None) -> None:
 
 
 def set_login(conn: Connection, role: str, password: str | None) -> None:
-    """Lets a role log in, with this password or, for None, without one.
+    """Lets a lesser role log in, with this password or, for None, without one.
 
     The password is hashed here, so the server's log does not show it. The role belongs to the
-    server, not to one database.
+    server, not to one database. Limits its temporary files, if our role may set the limit.
     """
     secret: sql.Composable = sql.SQL("null")
     if password is not None:
         hashed = conn.pgconn.encrypt_password(password.encode(), role.encode(), b"scram-sha-256")
         secret = sql.Literal(hashed.decode())
-    conn.execute(sql.SQL("alter role {} login password {}").format(sql.Identifier(role), secret))
+    name = sql.Identifier(role)
+    conn.execute(sql.SQL("alter role {} login password {}").format(name, secret))
+    with suppress(errors.InsufficientPrivilege), atomic(conn):
+        limit = sql.Literal(TEMPORARY_FILES)
+        conn.execute(sql.SQL("alter role {} set temp_file_limit = {}").format(name, limit))
+
+
+def has_file_limit(conn: Connection, role: str) -> bool:
+    """Whether the temporary files of a role are limited, by itself or by the server."""
+    row = conn.execute(
+        "select current_setting('temp_file_limit') <> '-1' or coalesce(%s = any (rolconfig), false)"
+        "  from pg_roles where rolname = %s",
+        (f"temp_file_limit={TEMPORARY_FILES}", role),
+    ).fetchone()
+    return row == (True,)

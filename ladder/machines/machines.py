@@ -32,10 +32,18 @@ MOST_CONNECTIONS: Final = 40
 REVOKED: Final = "the machine was revoked"
 QUARANTINED: Final = "the machine is in quarantine"
 LESS_TRUSTED: Final = "the machine is less trusted now"
+STATEMENT_SECONDS: Final = 20
+"""Time for a statement of a machine, and for a pause within a transaction. A machine may raise
+both, so `sessions.end_held_sessions` ends what lasts longer."""
 TIERS: Final = tuple(MachineTier)
 NO_ROLES: Final = (
     "no machine can join: the site's role in Postgres may not create roles; its operator must run"
     " ALTER ROLE ... CREATEROLE"
+)
+NO_LIMIT: Final = (
+    "no machine can join: the site's role in Postgres may not limit temporary files of machines; a"
+    " superuser must run grant set on parameter temp_file_limit to ROLE, or set temp_file_limit for"
+    " the server"
 )
 SELECT: Final = """
 select m.id, m.name, m.login, m.tier, m.owner_id, u.name as owner_name,
@@ -130,7 +138,16 @@ def join(conn: Connection, code: str, name: str) -> tuple[Machine, str]:
         )
     except psycopg.errors.InsufficientPrivilege:
         raise Conflict(NO_ROLES) from None
+    for limit in ("statement_timeout", "idle_in_transaction_session_timeout"):
+        conn.execute(
+            sql.SQL("alter role {} set {} = {}").format(
+                *(sql.Identifier(login), sql.Identifier(limit)),
+                sql.Literal(f"{STATEMENT_SECONDS}s"),
+            )
+        )
     db.set_login(conn, login, secret)
+    if not db.has_file_limit(conn, login):
+        raise Conflict(NO_LIMIT)
     return _require_machine(conn, MachineId(machine_id)), secret
 
 

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
 
 import httpx
 import pytest
 
-from tests.ports import free_port
+from tests import compose_project
+from tests.compose_project import Deployment
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.docker, pytest.mark.network_interfaces, pytest.mark.timeout(1800)]
 
-CHECKOUT = Path(__file__).resolve().parents[2]
 LEAGUE = "game-of-life-and-death"  # its matches are short
 AGENTS = 6
 SEATS = 2
@@ -26,53 +20,11 @@ LEASE_SECONDS = 5
 LONGEST_SECONDS = 600
 
 
-@dataclass(frozen=True)
-class Deployment:
-    """A compose project with its own name, port and volumes."""
-
-    project: str
-    environment: dict[str, str]
-
-    def compose(self, *words: str) -> str:
-        command = ["docker", "compose", "--project-name", self.project, *words]
-        done = subprocess.run(
-            command, cwd=CHECKOUT, env=self.environment, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, f"{' '.join(command)}\n{done.stderr[-3000:]}"
-        return done.stdout
-
-    def query(self, sql: str) -> list[list[str]]:
-        """Rows of the deployment's database."""
-        shell = "PGPASSWORD=$(cat /secrets/postgres/password) psql -h 127.0.0.1 -U peck -At peck -c"
-        out = self.compose("exec", "-T", "postgres", "sh", "-c", f'{shell} "{sql}"')
-        return [line.split("|") for line in out.splitlines() if line]
-
-    @property
-    def address(self) -> str:
-        return f"http://127.0.0.1:{self.environment['PECK_PORT']}"
-
-
 @pytest.fixture
 def deployment() -> Iterator[Deployment]:
-    folder = Path(tempfile.mkdtemp(prefix="peck-compose-", dir="/var/tmp"))
-    folder.chmod(0o711)
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("PECK_")}
-    made = Deployment(
-        folder.name,
-        {
-            **kept,
-            "PECK_PORT": str(free_port()),
-            "PECK_NODE_DIR": str(folder / "node"),
-            "PECK_IMAGE": "pecking-order:test",
-            "PECK_DEMO_LEAGUES": LEAGUE,
-        },
-    )
-    try:
+    with compose_project.deployment(settings={"PECK_DEMO_LEAGUES": LEAGUE}) as made:
         made.compose("up", "--build", "--detach")
         yield made
-    finally:
-        made.compose("down", "--volumes", "--timeout", "0")
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def games(deployment: Deployment) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from math import inf, nan
 from typing import Any
@@ -13,8 +14,9 @@ import pytest
 from ladder.database import db
 from ladder.database.db import Connection
 from ladder.enums import MachineTier
-from ladder.errors import LadderError
-from ladder.machines import lease_blobs, machines, sessions
+from ladder.errors import Conflict, LadderError
+from ladder.machines import invitations, lease_blobs, machines, sessions
+from ladder.machines.addresses import with_login
 from ladder.machines.machines import Machine
 from ladder.matches import lease, workers
 from ladder.matches.records import AttemptFault, EpisodeResult, MatchOrder
@@ -150,3 +152,79 @@ def test_a_transaction_of_a_machine_ends(
     with pytest.raises(psycopg.OperationalError):
         own.execute("select 1")
     assert len(conn.execute(locking).fetchall()) == 4
+
+
+def sort_in_files(own: Connection) -> None:
+    """Sorts about 100 MB in temporary files."""
+    own.execute("set work_mem = '64kB'")
+    own.execute(
+        "select count(*) from (select n from generate_series(1, 5000000) n order by -n offset 0) s"
+    )
+
+
+def test_a_machine_fills_no_disk_with_temporary_files(conn: Connection, own: Connection) -> None:
+    before = temporary_bytes(conn)
+    with pytest.raises(psycopg.errors.ConfigurationLimitExceeded):
+        sort_in_files(own)
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        own.execute("set temp_file_limit = -1")
+    with own.transaction(), own.cursor() as cursor:
+        cursor.execute(
+            "declare kept cursor with hold for select 'kept' || n from generate_series(1, 100000) n"
+        )
+    assert 0 < temporary_bytes(conn) - before <= 16 << 20
+
+
+def temporary_bytes(conn: Connection) -> int:
+    """Size of the temporary files of all sessions."""
+    row = conn.execute("select coalesce(sum(size), 0)::bigint from pg_ls_tmpdir()").fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+@pytest.mark.parametrize("role", [db.WORKER_ROLE, db.NOTIFIER_ROLE])
+def test_a_lesser_role_of_the_site_fills_no_disk(
+    conn: Connection, database_url: str, role: str
+) -> None:
+    db.set_login(conn, role, "secret")
+    with (
+        psycopg.connect(with_login(database_url, role, "secret"), autocommit=True) as lesser,
+        pytest.raises(psycopg.errors.ConfigurationLimitExceeded),
+    ):
+        sort_in_files(lesser)
+
+
+def test_a_machine_opens_forty_connections(database_url: str, joined: tuple[Machine, str]) -> None:
+    with ExitStack() as opened:
+        for _ in range(machines.MOST_CONNECTIONS):
+            opened.enter_context(login(database_url, joined))
+        with pytest.raises(psycopg.OperationalError, match="too many connections"):
+            opened.enter_context(login(database_url, joined))
+
+
+def test_a_statement_of_a_machine_ends(database_url: str, joined: tuple[Machine, str]) -> None:
+    with login(database_url, joined) as own:
+        limits = [
+            own.execute(f"show {name}".encode()).fetchone()
+            for name in ("statement_timeout", "idle_in_transaction_session_timeout")
+        ]
+    assert limits == [("20s",), ("20s",)]
+
+
+def test_no_machine_joins_where_its_files_have_no_limit(
+    conn: Connection, database_url: str, admin: Viewer
+) -> None:
+    """A role that may create roles, but may not set the limit."""
+    conn.execute("create role peck_hosting login createrole password 'x'")
+    try:
+        conn.execute("grant all on all tables in schema public to peck_hosting")
+        conn.execute("grant peck_machine to peck_hosting with admin option")
+        _, code = invitations.invite_machine(conn, admin)
+        with (
+            psycopg.connect(with_login(database_url, "peck_hosting", "x")) as hosting,
+            pytest.raises(Conflict, match="grant set on parameter temp_file_limit"),
+        ):
+            machines.join(hosting, code, "pond")
+    finally:
+        conn.execute("drop owned by peck_hosting")
+        conn.execute("drop role peck_hosting")
