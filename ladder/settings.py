@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
+from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from ladder.field_types import SPEED_CLASS
+
+NO_ROOT: Final = (
+    "write scheme and host alone, as https://peck.example.org: the site works only at the root of a"
+    " host, without a path"
+)
 
 
 class Settings(BaseSettings):
@@ -112,6 +118,19 @@ class Settings(BaseSettings):
         description="speed class of this machine; empty: the worker measures it",
         pattern=f"^$|{SPEED_CLASS}",
     )
+
+    @field_validator("base_url")
+    @classmethod
+    def _require_root_of_host(cls, value: str) -> str:
+        parts = urlsplit(value)
+        try:
+            is_root = bool(parts.hostname) and (parts.port is None or parts.port > 0)
+        except ValueError:  # no number, or too large
+            is_root = False
+        more = (parts.path.strip("/"), parts.query, parts.fragment, parts.username or "")
+        if parts.scheme not in ("http", "https") or not is_root or any(more):
+            raise ValueError(NO_ROOT)
+        return f"{parts.scheme}://{parts.netloc}"
 
     @field_validator("remote_socket", mode="before")
     @classmethod

@@ -10,10 +10,12 @@ import json
 import os
 import socket
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Final
+
+from pydantic import ValidationError
 
 from games import external
 from ladder.database import db, migrate
@@ -21,28 +23,31 @@ from ladder.errors import Invalid, LadderError
 from ladder.settings import Settings, SetupSettings
 from sandbox.errors import HostFault
 from sandbox.match.loans import NodeHello, node_hello
+from sandbox.settings import Settings as NodeSettings
 from services import demo, embedded_servers, setup
 from services.environment_variables import Environment
 from services.host_checks import StartError, ensure_launcher
 from services.ports import HOST, listen_on_port, site_answers
 from services.private_files import read_or_create_secret, write_private
 from services.process_supervisor import CHECKOUT, ProcessSupervisor
-from services.supervised_process import EGRESS_SETTINGS, SMTP_SETTINGS, SupervisedProcess
+from services.supervised_process import SupervisedProcess
 
 API_SECONDS: Final = 120.0
 REMOTE_SECONDS: Final = 120.0
-PASSED_ON: Final = (
-    *("password_memory_mib", "password_passes", "password_hashes"),
-    *("live_streams", "live_streams_per_address"),
-    "notice_slots",
-    *("machine_database_url", "machine_redis_url", "machine_blobs_endpoint"),
-    "machine_certificates",
-    *EGRESS_SETTINGS,
-    *SMTP_SETTINGS,
+CHOSEN_HERE: Final = frozenset(
+    ("run_dir", "node_socket", "remote_socket", "port", "machine_secret")
 )
-"""Settings that the parts get as the operator gave them."""
+"""Settings that `peck up` chooses itself, or that have no meaning here."""
 EGRESS: Final = "PECK_EGRESS_"
 """Prefix of the variables that the remote daemon reads itself."""
+
+
+def unused_settings(variables: Iterable[str]) -> list[str]:
+    """The names among these that look like settings and reach no part of `peck up`."""
+    known = {*(Settings.model_fields.keys() - CHOSEN_HERE), "demo_leagues", "python"}
+    known |= {field.name for record in (NodeSettings, Environment) for field in fields(record)}
+    names = {f"PECK_{name.upper()}" for name in known}
+    return sorted(name for name in variables if name.startswith("PECK_") and name not in names)
 
 
 @dataclass
@@ -58,10 +63,15 @@ class LocalInstance(ProcessSupervisor):
         try:
             demo.select_demo_leagues(SetupSettings().demo_leagues)
             external.register_games(Environment.read().games)
+        except ValidationError as error:
+            wrong = error.errors()[0]
+            raise StartError(f"PECK_{str(wrong['loc'][0]).upper()}: {wrong['msg']}") from None
         except Invalid as error:
             raise StartError(str(error)) from None
         except external.ExternalGameError as error:
             raise StartError(f"{external.VARIABLE}: {error}") from None
+        if unused := unused_settings(os.environ):
+            self.say(f"these settings have no effect on peck up: {', '.join(unused)}")
         try:
             self.state = embedded_servers.state_folder(CHECKOUT, self.options.state)
             if self._embedded:
@@ -162,23 +172,25 @@ class LocalInstance(ProcessSupervisor):
             ).url
         blobs = self.state / "blobs"
         blobs.mkdir(mode=0o700, exist_ok=True)
-        self.settings = Settings(
-            database_url=database_url,
-            worker_database_url=worker_url,
-            notifier_database_url=notifier_url,
-            redis_url=redis_url,
-            blobs_url=given.blobs_url or blobs.as_uri(),
-            run_dir=self.run_dir,
-            node_socket=self.node_socket,
-            remote_socket=self.run_dir / "remote.sock",
-            port=listener.getsockname()[1],
-            base_url=given.base_url
-            if "base_url" in given.model_fields_set
-            else f"http://{HOST}:{listener.getsockname()[1]}",
-            session_secret=read_or_create_secret(self.state / "session-secret"),
-            games=external.absolute_paths(given.games),
-            sign_up=given.sign_up if "sign_up" in given.model_fields_set else "local",
-            **{name: getattr(given, name) for name in PASSED_ON},
+        port = listener.getsockname()[1]
+        chosen = given.model_fields_set
+        self.settings = given.model_copy(
+            update={
+                "database_url": database_url,
+                "worker_database_url": worker_url,
+                "notifier_database_url": notifier_url,
+                "redis_url": redis_url,
+                "blobs_url": given.blobs_url or blobs.as_uri(),
+                "run_dir": self.run_dir,
+                "node_socket": self.node_socket,
+                "remote_socket": self.run_dir / "remote.sock",
+                "port": port,
+                "base_url": given.base_url if "base_url" in chosen else f"http://{HOST}:{port}",
+                "session_secret": given.session_secret
+                or read_or_create_secret(self.state / "session-secret"),
+                "games": external.absolute_paths(given.games),
+                "sign_up": given.sign_up if "sign_up" in chosen else "local",
+            }
         )
         self.address = f"http://{HOST}:{self.settings.port}"
 

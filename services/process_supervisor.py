@@ -10,7 +10,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, Final, TypeVar
 
@@ -145,18 +145,20 @@ class ProcessSupervisor:
         self.say("preparing sandboxes for agents (the first time takes a while)")
         self.run_dir.mkdir(mode=0o711, exist_ok=True)
         self._node_says = Follower(rotate_log(self.log_file("node")))
+        given = NodeSettings.read()
         self.start_python_module(
             "node",
             [
                 *("sandbox.node", "--socket", str(self.node_socket)),
                 *("--run-dir", str(self.run_dir / "node")),
                 *("--launcher", self.options.launcher),
-                *("--runtime", NodeSettings.read().node_runtime),
-                *("--gpu-shares", NodeSettings.read().gpu_shares or "1"),
+                *("--runtime", given.node_runtime),
+                *("--gpu-shares", given.gpu_shares or "1"),
                 # We hold the state folder's lock, so another node there is stopping.
                 *("--patience", str(NODE_END_SECONDS)),
             ],
             only=(),
+            more={f"PECK_{name.upper()}": text for name, text in asdict(given).items() if text},
             death_signal=signal.SIGTERM,  # it then removes its sandboxes
             grace_seconds=NODE_END_SECONDS,
         )
@@ -237,6 +239,8 @@ class ProcessSupervisor:
 
     def slots(self) -> int:
         """Number of matches that the worker plays at a time."""
+        if self.options.slots is None and "worker_slots" in self.settings.model_fields_set:
+            return self.settings.worker_slots
         return self.options.slots or max(2, len(os.sched_getaffinity(0)) - 1)
 
     @property

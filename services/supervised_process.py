@@ -48,6 +48,8 @@ SETTINGS_OF_PROCESS: Final = {
         "session_secret",
         "games",
         "sign_up",
+        "sign_up_domains",
+        "identity_providers",
         "password_memory_mib",
         "password_passes",
         "password_hashes",

@@ -102,14 +102,14 @@ def environment(state: Path) -> dict[str, str]:
     }
 
 
-def start(state: Path, *options: str) -> Running:
+def start(state: Path, *options: str, **settings: str) -> Running:
     with (state / "up.err").open("ab") as told:
         process = subprocess.Popen(
             [*COMMAND, "--port", "0", "--state", str(state), *options],
             stdout=subprocess.PIPE,
             stderr=told,
             text=True,
-            env=environment(state),
+            env={**environment(state), **settings},
         )
     assert process.stdout is not None
     text = ""
@@ -350,3 +350,44 @@ def refused_start(options: UpOptions) -> None:
         instance.start()
     finally:
         instance.stop()
+
+
+def environment_of(pid: int) -> dict[str, str]:
+    """The variables of a process; none if it has ended."""
+    try:
+        text = Path(f"/proc/{pid}/environ").read_text()
+    except OSError:
+        return {}
+    return dict(line.split("=", 1) for line in text.split("\0") if "=" in line)
+
+
+PASSED_ON = {
+    "worker": {
+        "PECK_MAX_PARALLEL_SEATS": "3",
+        "PECK_QUEUES": "play.cpu,validate",
+        "PECK_SPEED_CLASS": "1.2x",
+    },
+    "api": {
+        "PECK_SIGN_UP_DOMAINS": "example.org",
+        "PECK_IDENTITY_PROVIDERS": "[]",
+        "PECK_SESSION_SECRET": "chosen",
+    },
+    "node": {"PECK_BUILD_NETWORK": "host", "PECK_TORCH_INDEX": "https://example.org/whl"},
+}
+
+
+def test_settings_of_the_operator_reach_the_parts(state: Path) -> None:
+    settings = {name: text for part in PASSED_ON.values() for name, text in part.items()}
+    up = start(state, "--no-demo", **settings, PECK_PORT="8000", PECK_WORKER_SLOTS="1")
+    try:
+        environments = [environment_of(pid) for pid in descendants(up.process.pid)]
+    finally:
+        end(up, signal.SIGTERM)
+    missing = [
+        part
+        for part, wanted in PASSED_ON.items()
+        if not any(wanted.items() <= one.items() for one in environments)
+    ]
+    assert missing == []
+    told = (state / "up.err").read_text()
+    assert "these settings have no effect on peck up: PECK_PORT\n" in told

@@ -7,10 +7,12 @@ import re
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from ladder.settings import Settings, SetupSettings
 from sandbox.settings import Settings as NodeSettings
 from services.environment_variables import Environment
+from services.supervised_process import SETTINGS_OF_PROCESS
 
 CHECKOUT = Path(__file__).parents[2]
 PACKAGES = ("egress", "games", "ladder", "sandbox", "services", "workers")
@@ -74,3 +76,37 @@ def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
     assert SetupSettings().postgres_password == "owner's"
     assert NodeSettings.read().node_runtime == "node_runtime"
     assert Environment.read().token == "token"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://example.org/peck",
+        "https://example.org/peck/",
+        "https://example.org?site=peck",
+        "https://example.org/#peck",
+        "https://ada:secret@example.org",
+        "example.org",
+        "ftp://example.org",
+        "https://",
+        "https://example.org:port",
+    ],
+)
+def test_base_address_is_the_root_of_a_host(address: str) -> None:
+    with pytest.raises(ValidationError, match="base_url") as caught:
+        Settings(base_url=address)
+    assert "write scheme and host" in str(caught.value)
+
+
+def test_base_address_loses_its_last_slash() -> None:
+    assert Settings(base_url="https://example.org:8443/").base_url == "https://example.org:8443"
+
+
+JOINED = {"machine_secret"}
+"""Settings of a machine that joined, which `peck machine join` sets."""
+
+
+def test_every_setting_reaches_a_part_of_peck_up() -> None:
+    passed = {name for names in SETTINGS_OF_PROCESS.values() for name in names}
+    by_option = {"worker_slots", "port"}
+    assert set(Settings.model_fields) - passed - by_option - JOINED == set()
