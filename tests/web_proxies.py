@@ -111,8 +111,10 @@ def nginx(folder: Path, site: str, changes: Mapping[str, str] | None = None) -> 
     )
     proxy.write(site)
     with subprocess.Popen([program, *proxy.options]) as running:
-        yield proxy
-        running.terminate()
+        try:
+            yield proxy
+        finally:
+            running.terminate()
 
 
 @contextmanager
@@ -133,5 +135,7 @@ def caddy(folder: Path, site: str, changes: Mapping[str, str] | None = None) -> 
     with subprocess.Popen(
         command, env={**os.environ, **homes}, stderr=subprocess.DEVNULL
     ) as running:
-        yield WebProxy(address, authority)
-        running.terminate()
+        try:
+            yield WebProxy(address, authority)
+        finally:
+            running.kill()  # it would wait for open connections

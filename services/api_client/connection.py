@@ -45,6 +45,24 @@ def tls_context(address: str) -> ssl.SSLContext:
     return httpx.create_ssl_context()
 
 
+def foreign_answer(status: int) -> str:
+    """What an error means that is no answer of the service: a web server before it refused."""
+    if status == 413:
+        return (
+            "a web server before the site refuses a request of this size (413); ask the site's"
+            " operator to raise its limit (client_max_body_size in nginx)"
+        )
+    if status in (502, 503, 504):
+        return (
+            f"a web server answers, but the site behind it does not answer ({status}); try again"
+            " in a minute"
+        )
+    return (
+        f"a web server before the site refuses this request ({status}); check the address, then ask"
+        " the site's operator"
+    )
+
+
 class Connection:
     """One connection to a ladder service. Close it, or use it in ``with``."""
 
@@ -97,7 +115,7 @@ class Connection:
             try:
                 problem = response.json()
             except ValueError:
-                problem = {"detail": response.text[:200]}
+                problem = {"detail": foreign_answer(response.status_code)}
             raise ApiError(problem if isinstance(problem, dict) else {}, response.status_code)
         return response
 
