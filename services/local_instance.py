@@ -65,7 +65,8 @@ class LocalInstance(ProcessSupervisor):
             external.register_games(Environment.read().games)
         except ValidationError as error:
             wrong = error.errors()[0]
-            raise StartError(f"PECK_{str(wrong['loc'][0]).upper()}: {wrong['msg']}") from None
+            text = wrong["msg"].removeprefix("Value error, ")
+            raise StartError(f"PECK_{str(wrong['loc'][0]).upper()}: {text}") from None
         except Invalid as error:
             raise StartError(str(error)) from None
         except external.ExternalGameError as error:

@@ -72,6 +72,8 @@ def _next_command(error: ApiError, verb: str, login: Login) -> str:
         return LISTS[str(problem["what"])]
     if kind == "limit-reached" and problem.get("resets_at"):
         return f"the same command after {timestamp_text(str(problem['resets_at']))} UTC"
+    if not kind:  # a web server before the site refused
+        return f"ask the operator of {login.address}"
     if kind == "too-large":
         return "peck league show LEAGUE (shows the largest upload)"
     if kind in AGAIN:

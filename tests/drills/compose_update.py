@@ -53,11 +53,19 @@ end $$;
 """
 AGENT: Final = (CHECKOUT / "agents" / "battlesnake" / "grazer" / "main.py").read_bytes()
 UPLOAD_SECONDS: Final = 4.0
+CHANGES_A_TOKEN: Final = 20
+"""A person may make 100 tokens a day."""
 STEADY_SECONDS: Final = 10.0
 """Load before the first step and after the last."""
 WAIT_SECONDS: Final = 10.0
 """Time for slow uploads: the earlier version gives requests 5 s when it is stopped."""
-PAGES: Final = ("/", f"/leagues/{LEAGUE}", f"/leagues/{LEAGUE}/matches", "/leagues", "/agents")
+PAGES: Final = (
+    "/",
+    f"/leagues/{LEAGUE}",
+    f"/matches?league={LEAGUE}",
+    "/leagues",
+    "/docs/quick-start",
+)
 LISTS: Final = (f"/v1/seasons/{LEAGUE}/leaderboard", "/v1/leagues", "/v1/me/feed", "/v1/agents")
 
 
@@ -70,7 +78,7 @@ class Load:
     context: ssl.SSLContext
     ended: threading.Event = field(default_factory=threading.Event)
     answers: Counter[str] = field(default_factory=Counter)
-    failures: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
     streams: int = 0
     """How often a stream began."""
     slowest_seconds: float = 0.0
@@ -82,16 +90,19 @@ class Load:
             with self.client() as client:
                 answer = client.request(method, path, **options)  # type: ignore[arg-type]
         except httpx.HTTPError as error:
-            self.failures.append(f"{time.strftime('%X')} {method} {path}: {error!r}")
+            self.fail(f"{method} {path}: {error!r}")
             return None
         self.slowest_seconds = max(self.slowest_seconds, time.monotonic() - began)
         self.answers[f"{kind} {answer.status_code}"] += 1
         if answer.is_success:
             return answer
-        self.failures.append(
-            f"{time.strftime('%X')} {method} {path}: {answer.status_code} {answer.text[:200]}"
-        )
+        self.fail(f"{method} {path}: {answer.status_code} {answer.text[:200]}")
         return None
+
+    def fail(self, text: str) -> None:
+        """Keeps and prints a fault."""
+        say(f"FAULT: {text}")
+        self.faults.append(text)
 
     def client(self) -> httpx.Client:
         headers = {"Authorization": f"Bearer {self.token}"}
@@ -110,6 +121,8 @@ class Load:
             if self.ended.wait(0.2):
                 return
             self.send("change", "PATCH", f"/v1/agents/{agent}", json={"name": f"Drill {number}"})
+            if number % CHANGES_A_TOKEN:
+                continue
             body = {"label": f"drill {number}", "scopes": ["read"]}
             made = self.send("create", "POST", f"/v1/users/{user}/tokens", json=body)
             if made is not None:
@@ -148,7 +161,7 @@ class Load:
                     client.stream("GET", "/v1/me/feed/stream", headers=last) as answer,
                 ):
                     if answer.status_code != 200:
-                        self.failures.append(f"stream: {answer.status_code}")
+                        self.fail(f"stream: {answer.status_code}")
                         continue
                     self.streams += 1
                     for line in answer.iter_lines():
@@ -159,7 +172,7 @@ class Load:
             except httpx.RemoteProtocolError:
                 pass  # the stream ended
             except httpx.HTTPError as error:
-                self.failures.append(f"{time.strftime('%X')} stream: {error!r}")
+                self.fail(f"stream: {error!r}")
 
 
 @dataclass(frozen=True)
@@ -256,12 +269,12 @@ def drill(operator: Operator, visitors: int) -> list[str]:
                 "select count(*) from information_schema.columns where column_name = 'drill'"
             )
             print(
-                f"{name}: {sum(load.answers.values())} answers, {len(load.failures)} failures,"
+                f"{name}: {sum(load.answers.values())} answers, {len(load.faults)} faults,"
                 f" {load.streams - begun} reconnected streams, {count() - before} matches,"
                 f" slowest answer {load.slowest_seconds:.1f} s, {columns[0][0]} new columns"
             )
             if load.streams == begun:
-                load.failures.append(f"no stream began anew in the {name}")
+                load.fail(f"no stream began anew in the {name}")
     finally:
         load.ended.set()
         for thread in threads:
@@ -270,7 +283,7 @@ def drill(operator: Operator, visitors: int) -> list[str]:
     void = site.query("select id from matches where state = 'void'")
     blamed = site.query("select match_id, verdict from seats where verdict <> 'DONE'")
     return [
-        *load.failures,
+        *load.faults,
         *(f"void match {row}" for row in void),
         *(f"blamed seat {row}" for row in blamed),
     ]

@@ -352,6 +352,15 @@ def refused_start(options: UpOptions) -> None:
         instance.stop()
 
 
+def test_wrong_setting_is_named_before_anything_starts(
+    state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PECK_BASE_URL", "https://example.org/peck")
+    with pytest.raises(StartError, match=r"^PECK_BASE_URL: write scheme and host alone"):
+        refused_start(UpOptions(state))
+    assert not (state / "postgres").exists()
+
+
 def environment_of(pid: int) -> dict[str, str]:
     """The variables of a process; none if it has ended."""
     try:

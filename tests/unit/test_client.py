@@ -2,7 +2,11 @@ from __future__ import annotations
 
 import ssl
 
-from services.api_client import tls_context
+import pytest
+
+from services.api_client import ApiError, tls_context
+from services.api_client.connection import foreign_answer
+from services.cli.error_hints import hints_after
 
 
 def test_a_plain_http_client_trusts_no_certificate() -> None:
@@ -16,3 +20,12 @@ def test_an_https_client_trusts_the_usual_authorities() -> None:
     usual = tls_context("https://ladder.example.org")
     assert usual.get_ca_certs() != []
     assert usual.verify_mode is ssl.CERT_REQUIRED
+
+
+def test_refusal_of_a_web_server_leads_to_the_operator(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PECK_URL", "https://peck.example.org")
+    monkeypatch.setenv("PECK_TOKEN", "peck_token")
+    refusal = ApiError({"detail": foreign_answer(413)}, 413)
+    assert "(client_max_body_size in nginx)" in str(refusal)
+    hints = hints_after(refusal, "peck submit")
+    assert hints[-1] == "next: ask the operator of https://peck.example.org"

@@ -85,8 +85,8 @@ def test_settings_page_lists_every_variable() -> None:
     }
     for record in (NodeSettings, Environment):
         known |= {f"PECK_{field.name.upper()}" for field in fields(record)}
-    compose = (CHECKOUT / "docker-compose.yml").read_text()
-    known |= set(re.findall(r"\$\{(\w+):-", compose))
+    for name in ("docker-compose.yml", "deploy/machines.compose.yml"):
+        known |= set(re.findall(r"\$\{(\w+):[-?+]", (CHECKOUT / name).read_text()))
     assert listed == known | EGRESS | LAUNCHED_BY_SHELL
 
 
