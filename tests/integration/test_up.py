@@ -362,26 +362,28 @@ def test_wrong_setting_is_named_before_anything_starts(
 
 
 def environment_of(pid: int) -> dict[str, str]:
-    """The variables of a process; none if it has ended."""
+    """The variables of a process, and its command as COMMAND; none if it has ended."""
     try:
         text = Path(f"/proc/{pid}/environ").read_text()
+        command = Path(f"/proc/{pid}/cmdline").read_text()
     except OSError:
         return {}
-    return dict(line.split("=", 1) for line in text.split("\0") if "=" in line)
+    variables = dict(line.split("=", 1) for line in text.split("\0") if "=" in line)
+    return {**variables, "COMMAND": command}
 
 
 PASSED_ON = {
-    "worker": {
+    "workers.main": {
         "PECK_MAX_PARALLEL_SEATS": "3",
         "PECK_QUEUES": "play.cpu,validate",
         "PECK_SPEED_CLASS": "1.2x",
     },
-    "api": {
+    "uvicorn": {
         "PECK_SIGN_UP_DOMAINS": "example.org",
         "PECK_IDENTITY_PROVIDERS": "[]",
         "PECK_SESSION_SECRET": "chosen",
     },
-    "node": {"PECK_BUILD_NETWORK": "host", "PECK_TORCH_INDEX": "https://example.org/whl"},
+    "sandbox.node": {"PECK_BUILD_NETWORK": "host", "PECK_TORCH_INDEX": "https://example.org/whl"},
 }
 
 
@@ -395,7 +397,9 @@ def test_settings_of_the_operator_reach_the_parts(state: Path) -> None:
     missing = [
         part
         for part, wanted in PASSED_ON.items()
-        if not any(wanted.items() <= one.items() for one in environments)
+        if not any(
+            part in one.get("COMMAND", "") and wanted.items() <= one.items() for one in environments
+        )
     ]
     assert missing == []
     told = (state / "up.err").read_text()
