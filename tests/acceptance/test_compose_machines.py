@@ -15,7 +15,7 @@ from tests.compose_project import Deployment
 from tests.ports import free_port
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.docker, pytest.mark.network_interfaces, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.docker, pytest.mark.network_interfaces, pytest.mark.timeout(1800)]
 
 FILES = ("docker-compose.yml", "deploy/machines.compose.yml")
 JOIN = """
