@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from ladder.database import db
+from ladder.database import db, migrate
 from ladder.database.db import Connection
 from ladder.enums import MachineTier
 from ladder.errors import Conflict, LadderError
@@ -228,3 +228,19 @@ def test_no_machine_joins_where_its_files_have_no_limit(
     finally:
         conn.execute("drop owned by peck_hosting")
         conn.execute("drop role peck_hosting")
+
+
+def test_machine_that_joined_earlier_gets_the_limits(
+    conn: Connection, joined: tuple[Machine, str]
+) -> None:
+    login = joined[0].login
+    conn.execute(f"alter role {login} reset all".encode())
+    assert not db.has_file_limit(conn, login)
+    conn.execute(dict(migrate.migration_files())["0065_before_machine_limits.sql"].encode())
+    row = conn.execute("select rolconfig from pg_roles where rolname = %s", (login,)).fetchone()
+    assert row is not None
+    assert sorted(row[0]) == [
+        "idle_in_transaction_session_timeout=20s",
+        "statement_timeout=20s",
+        "temp_file_limit=16MB",
+    ]
