@@ -86,6 +86,9 @@ class TimedBlobs:
     def exists(self, digest: str) -> bool:
         return self._blobs.exists(digest)
 
+    def require_room(self) -> None:
+        self._blobs.require_room()
+
 
 def main() -> None:
     settings = Settings()

@@ -95,7 +95,7 @@ class SiteBlobs:
         with _answering():
             answer = self._client.get(f"{self._address}/health/ready")
         _check_answer(answer)
-        for fault in answer.json()["faults"]:
+        for fault in answer.json().get("faults", []):
             if fault["part"] == "blobs":
                 raise BlobsFull(f"the site says: {fault['text']}")
         self._had_room_at = time.monotonic()

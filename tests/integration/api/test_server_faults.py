@@ -26,7 +26,7 @@ def app(app: FastAPI, blobs_url: str, redis_url: str) -> FastAPI:
 
 
 @pytest.fixture
-def full_memory(redis_url: str) -> Iterator[Callable[[], None]]:
+def full_memory(redis_url: str) -> Iterator[Callable[[], object]]:
     """A function that leaves Redis no memory for writes."""
     client = Redis.from_url(redis_url)
     yield lambda: client.config_set("maxmemory", "1")
@@ -52,7 +52,7 @@ def faults(http: httpx.Client) -> tuple[str, list[str]]:
 
 
 def test_health_and_metrics_name_a_redis_that_refuses_writes(
-    world: World, full_memory: Callable[[], None]
+    world: World, full_memory: Callable[[], object]
 ) -> None:
     assert faults(world.http) == ("ok", [])
     full_memory()
@@ -81,7 +81,7 @@ def test_faults_are_logged_once(
     world: World,
     blobs_url: str,
     redis_url: str,
-    full_memory: Callable[[], None],
+    full_memory: Callable[[], object],
     full_disk: Callable[[], None],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
