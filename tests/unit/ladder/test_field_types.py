@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
@@ -24,7 +26,7 @@ UNSEEN = "use at least one letter, digit or sign that people can see"
         ("e" + "\u200d\u0301" * 6, "at most 4 accents on a letter"),
     ],
 )
-def test_a_name_that_people_cannot_read_is_refused(kind: object, text: str, message: str) -> None:
+def test_a_name_that_people_cannot_read_is_refused(kind: Any, text: str, message: str) -> None:
     with pytest.raises(ValidationError, match=message):
         TypeAdapter(kind).validate_python(text)
 
