@@ -219,8 +219,8 @@ def test_a_request_of_two_lengths_gets_one_answer(world: World) -> None:
         "POST /v1/sign-up HTTP/1.1\r\nHost: here\r\nContent-Type: application/json\r\n"
         f"Content-Length: {len(body)}\r\nTransfer-Encoding: chunked\r\n\r\n"
     )
-    address = world.http.base_url.host, world.http.base_url.port
-    with socket.create_connection(address, timeout=30) as connection:
+    address = world.http.base_url
+    with socket.create_connection((address.host, address.port or 80), timeout=30) as connection:
         connection.sendall(head.encode() + body)
         answers = b"".join(iter(lambda: connection.recv(65536), b""))  # until it is closed
     assert answers.startswith(b"HTTP/1.1 400")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from fastapi.routing import APIRoute
 
 from services.web import form_texts, routes
 from services.web.session import FORMS_OF_READERS
@@ -18,7 +19,7 @@ FORMS = {
     route.path: route.path_regex
     for router in routes.ROUTERS
     for route in router.routes
-    if "POST" in (route.methods or ())
+    if isinstance(route, APIRoute) and "POST" in route.methods
 }
 """The pattern of each form, by the path of its route."""
 OF_SCRIMS = re.compile(r"scrim|/better$|/comparisons/|/fork$")

@@ -27,6 +27,19 @@ OF_NO_LEAGUE = {
 }
 """Words with the same meaning in both walks."""
 
+OF_TEAMS = {
+    ("GET", "/v1/seasons/{season}/limits"),
+    ("POST", "/v1/agents"),
+    ("POST", "/v1/scrims"),
+    ("POST", "/v1/leagues/{league}/comparisons"),
+    ("GET", "/v1/agents/{host_agent}/scrim-policy"),
+    ("GET", "/v1/seasons/{season}/scrim-opponents"),
+    ("POST", "/v1/scrim-requests"),
+    ("POST", "/v1/scrim-batches/plan"),
+    ("POST", "/v1/scrim-batches"),
+}
+"""Routes that ask for a team of the caller."""
+
 # Statuses that do not follow from the row: method and path, then by person the status in the public
 # and in the private league.
 EXCEPTIONS: dict[tuple[str, str], dict[str, tuple[int, int]]] = {
@@ -92,7 +105,8 @@ def statuses(row: Row, league: str) -> dict[str, int]:
 
     A co-host owns nothing, so the stricter answer to host and admin applies. Graders and
     commentators are members who own nothing and manage nothing. The reader has a token of the
-    member that only reads. The foreign person, who hosts another league, may do what the rival may.
+    member that only reads. The foreign person, who hosts another league and has no team, may do
+    what the rival may without a team.
     A revoked token opens no route. A person whom an administrator blocked reads so everywhere. The
     host's token that only uploads ("uploader") asks only the routes of EXCEPTIONS.
     """
@@ -103,7 +117,8 @@ def statuses(row: Row, league: str) -> dict[str, int]:
     exceptions = {person: each[league == "private"] for person, each in special.items()}
     found["cohost"] = exceptions.get("cohost", strictest(found["host"], found["admin"]))
     found["grader"] = found["commentator"] = strictest(found["member"], found["cohost"])
-    found["foreign"] = found["rival"]
+    is_refused = league == "public" and (method, path) in OF_TEAMS
+    found["foreign"] = 403 if is_refused else found["rival"]
     is_open = path in WITHOUT_TOKEN
     found["reader"] = found["member"] if method == "GET" or is_open else 403
     found["revoked"] = found["stranger"] if is_open else 401
