@@ -96,6 +96,8 @@ MASKS = tuple(
         (r"finished for \d+ (s|min)", "AGO"),
         (r'name="(form_token|key)" value="[^"]*"', "SECRET"),
         (r'"(seen_seconds_ago|silent_seconds|uptime_seconds)": ?[\d.]+', "SECONDS"),
+        (r'"(matches_an_hour|games_an_hour|measured_seconds|hours_left)": ?[\d.]+', "PACE"),
+        (r"The league plays about [^<]*|, [^<,]* at the present rate", "PACE"),
         (r"127\.0\.0\.1:\d+", "HOST"),
         (r"/shows/[\w-]{32}", "SHOW"),
         (r"\b\d{13,17}\.", "KEY."),
