@@ -14,14 +14,16 @@ from __future__ import annotations
 
 import hashlib
 import re
+import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from importlib import resources
 from importlib.resources.abc import Traversable
-from typing import Final
+from typing import Final, TypeVar
 
 import psycopg
 from psycopg import errors, sql
@@ -31,6 +33,12 @@ from ladder.errors import LadderError
 from ladder.ids import time_part
 
 LOCK: Final = 0x7065636B  # "peck": the advisory lock of migrations
+LOCK_WAIT: Final = "set lock_timeout = '500ms'"
+"""Longest wait of a migration for a lock: all requests for the table wait behind it."""
+FILL_LOCK_WAIT: Final = "set lock_timeout = '10s'"
+"""The same of a fill file, which locks rows alone and would begin again."""
+BUSY_SECONDS: Final = 120.0
+PAUSE_SECONDS: Final = 0.5
 MONTHS_AHEAD: Final = 2
 PARTITIONED: Final = {
     "matches": "id",
@@ -39,6 +47,7 @@ PARTITIONED: Final = {
     "ratings": "match_id",
 }
 FUNCTION_DEFINITION: Final = re.compile(r"^create or replace function (\w+)", re.MULTILINE)
+T = TypeVar("T")
 File = tuple[str, str]
 """Name and text of a file."""
 
@@ -49,6 +58,10 @@ class MigrationChanged(LadderError):
 
 class FunctionChanged(LadderError):
     """A function has other arguments or another result, or is gone, one version too early."""
+
+
+class TablesBusy(LadderError):
+    """Other processes kept the locks of tables for too long; run the command again."""
 
 
 class EarlierDatabase(LadderError):
@@ -130,7 +143,7 @@ def migrate(url: str, *, after: bool = False) -> MigrationResult:
     with psycopg.connect(url, autocommit=True) as conn:
         conn.execute("select pg_advisory_lock(%s)", (LOCK,))
         _refuse_earlier_database(conn)
-        conn.execute("set lock_timeout = '10s'")
+        conn.execute(LOCK_WAIT)
         _create_migration_tables(conn)
         known: dict[str, str] = dict(
             conn.execute("select name, checksum from migrations").fetchall()
@@ -149,14 +162,31 @@ def migrate(url: str, *, after: bool = False) -> MigrationResult:
         later = [file for file in due if known and phase_of(file[0]) is Phase.AFTER]
         fills = [file for file in due if phase_of(file[0]) is Phase.FILL]
         applied = _run_migrations(conn, [file for file in due if file not in later + fills])
-        applied += _run_changed_functions(conn, migrations)
+        applied += _try_while_busy(lambda: _run_changed_functions(conn, migrations))
+        conn.execute(FILL_LOCK_WAIT)
         applied += _run_migrations(conn, fills)
+        conn.execute(LOCK_WAIT)
         if after:
             applied += _run_migrations(conn, later)
-        ensure_partitions(conn, MONTHS_AHEAD)
+        _try_while_busy(lambda: ensure_partitions(conn, MONTHS_AHEAD))
         _revoke_rights_of_everybody(conn)
         turn_off_jit(conn)
     return MigrationResult(applied, [] if after else [name for name, _ in later])
+
+
+def _try_while_busy(act: Callable[[], T]) -> T:
+    """Runs a transaction again until it gets its locks. Raises TablesBusy after BUSY_SECONDS."""
+    until = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            return act()
+        except (errors.LockNotAvailable, errors.DeadlockDetected) as error:
+            if time.monotonic() > until:
+                raise TablesBusy(
+                    "run the migration again: other processes kept a table locked for"
+                    f" {BUSY_SECONDS:g} s ({error.diag.message_primary})"
+                ) from None
+            time.sleep(PAUSE_SECONDS)
 
 
 def digest(text: str) -> str:
@@ -191,13 +221,18 @@ def _create_migration_tables(conn: psycopg.Connection) -> None:
 
 def _run_migrations(conn: psycopg.Connection, migrations: Sequence[File]) -> list[str]:
     """Runs migrations, each in a transaction with its row; returns their names."""
-    for name, text in migrations:
-        with conn.transaction():
-            conn.execute(sql.SQL(text))
-            conn.execute(
-                "insert into migrations (name, checksum) values (%s, %s)", (name, digest(text))
-            )
+    for file in migrations:
+        _try_while_busy(partial(_run_migration, conn, file))
     return [name for name, _ in migrations]
+
+
+def _run_migration(conn: psycopg.Connection, file: File) -> None:
+    name, text = file
+    with conn.transaction():
+        conn.execute(sql.SQL(text))
+        conn.execute(
+            "insert into migrations (name, checksum) values (%s, %s)", (name, digest(text))
+        )
 
 
 def _run_changed_functions(conn: psycopg.Connection, migrations: Sequence[File]) -> list[str]:

@@ -4,7 +4,7 @@
 
 Starts the earlier version behind nginx with ``deploy/nginx.conf``. Then it runs the commands of
 ``deploy/runbook.md`` with the version of this checkout, to which it adds a migration with a new
-column in every table, and goes back to the earlier version in the same way. Meanwhile visitors
+column for every table, and goes back to the earlier version in the same way. Meanwhile visitors
 read pages and lists, change an agent and make tokens, upload agents slowly, and follow a stream;
 workers play. Exits with 1 if a request fails, a stream stays away, or a match is lost or blames an
 agent.
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import re
 import ssl
 import subprocess
 import sys
@@ -37,20 +38,6 @@ from tests.waiting import wait_until
 
 EARLIER: Final = "0121fbac"
 LEAGUE: Final = "game-of-life-and-death"  # its matches are short
-MIGRATION: Final = "ladder/database/migrations/9999_before_drill.sql"
-NEW_COLUMN: Final = """
-do $$
-declare
-    v_table regclass;
-begin
-    for v_table in select c.oid from pg_class c where c.relkind in ('r', 'p')
-        and not c.relispartition and c.relnamespace = 'public'::regnamespace
-        and c.relname not in ('migrations', 'function_files')
-    loop
-        execute format('alter table %s add column drill text not null default ''''', v_table);
-    end loop;
-end $$;
-"""
 AGENT: Final = (CHECKOUT / "agents" / "battlesnake" / "grazer" / "main.py").read_bytes()
 UPLOAD_SECONDS: Final = 4.0
 CHANGES_A_TOKEN: Final = 20
@@ -214,7 +201,7 @@ def main() -> int:
         earlier, later = scratch / "earlier", scratch / "later"
         unpack(["git", "archive", options.earlier], earlier)
         unpack(["sh", "-c", "git ls-files -z | xargs -0 tar -c"], later)
-        (later / MIGRATION).write_text(NEW_COLUMN)
+        add_column_to_every_table(later / "ladder" / "database" / "migrations")
         settings = {
             "PECK_DEMO_LEAGUES": LEAGUE,
             "PECK_SESSION_SECRET": "drill",
@@ -309,6 +296,16 @@ def prepare(load: Load) -> list[Callable[[], None]]:
         agents.append(made.json()["id"])
     user = me.json()["user"]["id"]
     return [lambda: load.write(agents[0], user), lambda: load.upload(agents[1])]
+
+
+def add_column_to_every_table(migrations: Path) -> None:
+    """Writes a migration with a new column for each table."""
+    schema = "".join(file.read_text() for file in sorted(migrations.glob("*.sql")))
+    made = re.findall(r"^create table (?:if not exists )?(\w+) \(", schema, re.MULTILINE)
+    dropped = set(re.findall(r"^drop table (?:if exists )?(\w+)", schema, re.MULTILINE))
+    for number, table in enumerate(sorted({*made} - dropped)):
+        text = f"alter table {table} add column drill text not null default '';\n"
+        (migrations / f"{9800 + number}_before_drill_{table}.sql").write_text(text)
 
 
 def unpack(command: Sequence[str], folder: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from ladder.database import db, migrate
 from ladder.database.migrate import MigrationResult
 from tests.integration.ladder.contest import Contest, make_contest
+from tests.waiting import wait_until
 
 EARLIER = [
     "0001_rows.sql",
@@ -122,6 +123,28 @@ def test_an_after_file_waits_for_the_end_of_the_roll_out(
     assert "turn" in columns(database_url, "matches")
     assert migrate.migrate(database_url, after=True) == MigrationResult([DROP[0]], [])
     assert "turn" not in columns(database_url, "matches")
+
+
+def test_readers_go_on_while_a_migration_waits_for_a_table(
+    database_url: str, version: Version
+) -> None:
+    version.is_now(ADD)
+    done: list[MigrationResult] = []
+    migrating = threading.Thread(target=lambda: done.append(migrate.migrate(database_url)))
+    waiting = (
+        "select count(*) from pg_stat_activity where wait_event_type = 'Lock'"
+        " and datname = current_database() and query like 'alter table teams%'"
+    )
+    with psycopg.connect(database_url) as holder, psycopg.connect(database_url) as reader:
+        holder.execute("select count(*) from teams")
+        migrating.start()
+        wait_until(lambda: ask(database_url, waiting) == [1], "the migration waits for the table")
+        reader.execute("select count(*) from teams")
+        reader.commit()
+        assert migrating.is_alive(), "the migration gave up"
+        holder.commit()
+        migrating.join(60)
+    assert [result.applied for result in done] == [[ADD[0]]]
 
 
 def test_a_new_database_gets_the_files_of_both_phases(database_url: str, version: Version) -> None:
