@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from ladder.database.db import Connection
@@ -20,7 +22,7 @@ def duels(conn: Connection) -> Contest:
     return make_contest(conn, seats=2)
 
 
-def play_four(contest: Contest, **terms: str) -> Cup:
+def play_four(contest: Contest, **terms: Any) -> Cup:
     cup = make_cup(contest, **terms)
     cup.enter(4)
     cup.start()

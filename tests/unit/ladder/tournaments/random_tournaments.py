@@ -125,7 +125,7 @@ def _random_event(rng: Random) -> Event:
     while True:
         size = rng.choice((2, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 10, 12, 17))
         kind = rng.choice((DUELS, DUELS, DUELS, DUELS, HEATS, HEATS, (Solo,)))
-        seats = {DUELS: 2, HEATS: rng.choice((3, 4, 5))}.get(kind, 1)
+        seats = 2 if kind is DUELS else rng.choice((3, 4, 5)) if kind is HEATS else 1
         count = rng.choice((1, 1, 1, 2, 2, 3))
         stages = tuple(_random_stage(rng.choice(kind), rng, seats) for _ in range(count))
         left, chain = size, []
