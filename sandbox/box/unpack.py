@@ -90,16 +90,7 @@ def _is_tar(start: bytes) -> bool:
 
 def _untar(file: IO[bytes], tree: _UnpackedTree, mode: Literal["r:", "r:gz"]) -> None:
     """Unpack a tar up to its end. `tarfile` also stops at a cut or broken header, without error."""
-
-    class Header(tarfile.TarInfo):
-        last = b""
-
-        @classmethod
-        def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Header:
-            Header.last = bytes(buf)
-            return super().frombuf(buf, encoding, errors)
-
-    with tarfile.open(fileobj=file, mode=mode, tarinfo=Header) as archive:
+    with tarfile.open(fileobj=file, mode=mode) as archive:
         for member in archive:
             archive.members = []  # type: ignore[attr-defined]  # it would keep every header
             name = tree.check_member_name(member.name)
@@ -114,7 +105,8 @@ def _untar(file: IO[bytes], tree: _UnpackedTree, mode: Literal["r:", "r:gz"]) ->
                 raise ArchiveRefused(
                     f"is {_member_type(member)}; only files and folders are allowed", name
                 )
-        if Header.last != bytes(tarfile.BLOCKSIZE):
+        archive.fileobj.seek(archive.offset)  # where no further header was found
+        if archive.fileobj.read(tarfile.BLOCKSIZE) != bytes(tarfile.BLOCKSIZE):
             raise tarfile.ReadError("files are missing, since it is cut off or a header is broken")
         # To the end, because the checksum of gzip stands there.
         tree.read_tail(archive.fileobj)
