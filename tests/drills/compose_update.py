@@ -25,6 +25,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -140,7 +141,7 @@ class Load:
 
     def follow(self) -> None:
         """Follows the feed; begins again when the stream ends, as a browser does."""
-        last = {}
+        last: dict[str, str] = {}
         while not self.ended.wait(1):
             try:
                 with (
@@ -237,8 +238,7 @@ def drill(operator: Operator, visitors: int) -> list[str]:
         threading.Thread(target=act) for act in (*[load.read] * visitors, load.follow, *acts)
     ]
     steps = update_steps()
-    count = lambda: int(site.query("select count(*) from matches where state = 'finished'")[0][0])  # noqa: E731
-    wait_until(lambda: count() > 3, "matches are played", 900, pause_seconds=1)
+    wait_until(lambda: finished(site) > 3, "matches are played", 900, pause_seconds=1)
     for thread in threads:
         thread.start()
     try:
@@ -247,17 +247,17 @@ def drill(operator: Operator, visitors: int) -> list[str]:
             ("way back", f"{site.project}:before", way_back(steps)),
         ):
             time.sleep(STEADY_SECONDS)
-            before, begun = count(), load.streams
+            before, begun = finished(site), load.streams
             say(f"-- {name}")
             operator.perform(part, image)
             time.sleep(STEADY_SECONDS)
-            wait_until(lambda n=before: count() > n, f"matches end after the {name}", 900)  # type: ignore[misc]
+            wait_until(partial(is_above, site, before), f"matches end after the {name}", 900)
             columns = site.query(
                 "select count(*) from information_schema.columns where column_name = 'drill'"
             )
             print(
                 f"{name}: {sum(load.answers.values())} answers, {len(load.faults)} faults,"
-                f" {load.streams - begun} reconnected streams, {count() - before} matches,"
+                f" {load.streams - begun} reconnected streams, {finished(site) - before} matches,"
                 f" slowest answer {load.slowest_seconds:.1f} s, {columns[0][0]} new columns"
             )
             if load.streams == begun:
@@ -274,6 +274,16 @@ def drill(operator: Operator, visitors: int) -> list[str]:
         *(f"void match {row}" for row in void),
         *(f"blamed seat {row}" for row in blamed),
     ]
+
+
+def finished(site: Deployment) -> int:
+    """How many matches have ended with a result."""
+    return int(site.query("select count(*) from matches where state = 'finished'")[0][0])
+
+
+def is_above(site: Deployment, count: int) -> bool:
+    """Whether more matches than this have ended."""
+    return finished(site) > count
 
 
 def way_back(steps: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
