@@ -74,7 +74,8 @@ class BoardOrder:
 
     def first_below(self, score: float) -> int:
         """Returns the first place whose entry has a lower score or has not played."""
-        return bisect_right(self._keys, (False, (-score,)), key=lambda key: key[:2])
+        beside: tuple[bool, Worth] = (False, (-score,))
+        return bisect_right(self._keys, beside, key=lambda key: key[:2])
 
     def score_and_sigma(self, each: BoardEntry) -> tuple[float, float]:
         """Returns the score that decides the rank, and its deviation."""

@@ -240,8 +240,9 @@ def shown_state(found: Comparison) -> str:
 
 def note_on(found: Comparison, today: PairsToday | None) -> str:
     """Why it waits, or why it cannot tell. Empty for any other comparison."""
-    if shown_state(found) == "waiting" and today is not None:
-        until = f"No further pair begins before {formatting.date_text(found.waits_until)}"
+    waits_until = found.waits_until if shown_state(found) == "waiting" else None
+    if waits_until is not None and today is not None:
+        until = f"No further pair begins before {formatting.date_text(waits_until)}"
         if today.pairs:
             return f"{until}: an opponent takes no scrims now."
         return f"{until}. The limit is used up: {today.limit}, {today.used} of {today.allowed}."

@@ -19,7 +19,7 @@ FORMS = {
     route.path: route.path_regex
     for router in routes.ROUTERS
     for route in router.routes
-    if isinstance(route, APIRoute) and "POST" in route.methods
+    if isinstance(route, APIRoute) and "POST" in (route.methods or ())
 }
 """The pattern of each form, by the path of its route."""
 OF_SCRIMS = re.compile(r"scrim|/better$|/comparisons/|/fork$")

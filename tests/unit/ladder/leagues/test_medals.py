@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -61,16 +63,21 @@ def test_distinct_ranks_earn_exactly_the_cut_counts(teams: int) -> None:
     assert worth == sorted(worth)
 
 
+def as_three(numbers: Sequence[float]) -> tuple[float, float, float]:
+    gold, silver, bronze = numbers
+    return gold, silver, bronze
+
+
 RULES = st.one_of(
     st.just(TABLE),
     st.lists(st.floats(300, 1500), min_size=3, max_size=3).map(
-        lambda of: MedalRules(MedalRuleKind.LINES, *sorted(of, reverse=True))
+        lambda of: MedalRules(MedalRuleKind.LINES, *as_three(sorted(of, reverse=True)))
     ),
     st.lists(st.integers(0, 9), min_size=3, max_size=3).map(
-        lambda of: MedalRules(MedalRuleKind.COUNTS, *of)
+        lambda of: MedalRules(MedalRuleKind.COUNTS, *as_three(of))
     ),
     st.lists(st.floats(0, 0.33), min_size=3, max_size=3).map(
-        lambda of: MedalRules(MedalRuleKind.SHARES, *of)
+        lambda of: MedalRules(MedalRuleKind.SHARES, *as_three(of))
     ),
 )
 FIELDS = st.lists(
