@@ -150,18 +150,15 @@ def final_places(tables: list[list[Line]], left: dict[int, Round]) -> list[int]:
 
 
 def best_rewards(stage: Stage, table: list[Line]) -> list[int]:
-    """Those who stayed and have the best reward in the last round, if there are several."""
-    last_round = max((pairing["round"] for pairing in stage.pairings), default=0)
-    rewards = {}
+    """Those who stayed and have the last round and the reward of the champion, if several."""
+    last = {}
     for line in table:
-        if line.entrant in stage.left:
-            continue
-        for pairing in stage.pairings_of(line.entrant):
-            result = stage.result(pairing)
-            if pairing["round"] == last_round and result is not None:
-                rewards[line.entrant] = result.gains[line.entrant]
-    best = max(rewards.values(), default=Fraction(0))
-    several = sorted((one for one, reward in rewards.items() if reward == best), key=stage.seed)
+        finished = finished_results(stage, line.entrant)
+        if line.entrant not in stage.left and finished:
+            pairing, result = max(finished, key=lambda pair: int(pair[0]["round"]))
+            last[line.entrant] = (int(pairing["round"]), result.gains[line.entrant])
+    best = max(last.values(), default=None)
+    several = sorted((one for one, reached in last.items() if reached == best), key=stage.seed)
     return several if len(several) > 1 else []
 
 
