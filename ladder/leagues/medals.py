@@ -1,8 +1,8 @@
 """Awards medals by the host's rules: Kaggle's table, score lines, counts or shares. Pure.
 
 The table, counts and shares use ranks, rounded down and cumulative; lines use the official score.
-Teams of equal score share a rank and count as one team; the next team has the next rank. So a copy
-of an existing bundle, which has the same score, changes no other rank or medal.
+Teams of equal score share a rank, and the next team has the next rank. Equal bundles count as one
+team when medals are counted. So a copy of an existing bundle changes no other rank or medal.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ class MedalStatus(StrEnum):
 
 class MedalRuleKind(StrEnum):
     TABLE = "table"
-    """Kaggle's table, by the number of teams with a valid entry; equal teams count once."""
+    """Kaggle's table, by the number of teams with a valid entry; equal bundles count once."""
     LINES = "lines"
     """The least official score of each class: a number, or a distance from a reference agent."""
     COUNTS = "counts"
     """A number of teams in each class."""
     SHARES = "shares"
-    """A share of the teams with a valid entry in each class; equal teams count once."""
+    """A share of the teams with a valid entry in each class; equal bundles count once."""
 
 
 BEST_FIRST: Final = tuple(Medal)

@@ -15,6 +15,14 @@ USUAL_BUNDLE_BYTES: Final = 100 << 20
 """Largest upload if a season does not say otherwise, and for an upload into no season."""
 MOST_BUNDLE_BYTES: Final = 512 << 20
 """No season allows larger uploads."""
+SECOND_RULES: Final = 2
+"""Value of ``Season.rules_version`` for new seasons. A season keeps the rules that it began with.
+
+A season of the first rules counts teams of equal score once for medals, and retires no paused entry
+for a newer one. A try that passes clears its strikes, and every unanswered match of a remote agent
+is void. Its teams may declare any active entry, also for the time after the upload lock, and
+withdraw entries after the lock. Its fits leave faults out of the order also in games of two seats.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +96,8 @@ class Season:
     """Whether remote agents may enter."""
     speed_class: str
     """Speed class of the machines that play the season; ``any``: all machines."""
+    rules_version: int
+    """Version of the rules of limits, strikes, representatives, medal counts and faults."""
 
 
 def league_resource(league: League) -> LeagueResource:

@@ -19,7 +19,7 @@ from ladder.leagues import sealed_medals, season_notices
 from ladder.leagues.leagues import get_league, get_leagues
 from ladder.leagues.measures import REWARD, Measure
 from ladder.leagues.medals import MedalRules
-from ladder.leagues.records import USUAL_BUNDLE_BYTES, League, Season
+from ladder.leagues.records import SECOND_RULES, USUAL_BUNDLE_BYTES, League, Season
 
 SEASON: Final = (
     "select id, league_id, number, game, configuration, clock, seats, memory_mb, max_bundle_bytes,"
@@ -28,7 +28,7 @@ SEASON: Final = (
     " cadence_seconds, max_in_flight, max_attempts, lease_seconds, queue_seconds, opens_at,"
     " closes_at, ends_at, state, accepted_no, rated_no, official_version, medals,"
     " medal_confidence, stops_when_sealed,"
-    " revision, measures, remote_agents, speed_class"
+    " revision, measures, remote_agents, speed_class, rules_version"
     " from seasons"
 )
 
@@ -74,6 +74,7 @@ class SeasonColumns:
     measures: Sequence[Measure] = ()
     """Measures that rank a season of one seat; empty: the reward."""
     remote_agents: bool = False
+    rules_version: int = SECOND_RULES
 
     def to_row(self) -> dict[str, Any]:
         """Returns the values of the row by column."""

@@ -23,6 +23,7 @@ from ladder.entries import deadlines, medal_lines
 from ladder.errors import Conflict, NotFound
 from ladder.ids import EntryId, MatchId, SeasonId, TeamId
 from ladder.leagues.medals import MedalRules
+from ladder.leagues.records import SECOND_RULES
 from ladder.ratings import medal_sealing, medal_sealing_rule, solo_seasons
 from ladder.ratings.official.fit import Fit, Messages
 from ladder.ratings.official.game_goals import FINAL_WEIGHT
@@ -285,6 +286,7 @@ def _draw_up_standing(
         rules=MedalRules.from_json(season["medals"]),
         anchor_names=season["anchor_names"],
         teams=teams,
+        equal_scores_count_once=season["rules_version"] < SECOND_RULES,
     )
 
 
@@ -296,7 +298,7 @@ def _select_season(
     with conn.cursor(row_factory=dict_row) as cur:
         season = cur.execute(
             "select state, mu0, beta, rated_no, official_version, medals, medal_confidence,"
-            " medal_teams, measures from seasons where id = %s",
+            " medal_teams, measures, rules_version from seasons where id = %s",
             (season_id,),
         ).fetchone()
     if season is None:

@@ -127,7 +127,7 @@ class MedalTerms:
     confidence: float = 0.95
     """Confidence from which a medal is sealed, once uploads are locked."""
     teams: int | None = None
-    """Number of teams for the medals, equal ones counted once; None: the ranked teams.
+    """Number of teams for the medals, equal bundles counted once; None: the ranked teams.
 
     It includes teams with a valid entry that has not played.
     """

@@ -83,7 +83,7 @@ class OfficialStanding:
     wrong_medals: float
     """Expected number of teams whose medal is of the wrong class."""
     teams: int
-    """Number of teams for the medals, also those that have not played; equal ones count once."""
+    """Number of teams for the medals, also those that have not played; equal bundles count once."""
     expected_order: float
     """Expected Spearman correlation of the teams' ranks with the true ones."""
     boundary_weight: float
@@ -103,12 +103,15 @@ def build_standing(
     rules: MedalRules,
     anchor_names: Mapping[EntryId, str] | None = None,
     teams: int | None = None,
+    equal_scores_count_once: bool = False,
 ) -> OfficialStanding:
     """Computes the standing of these entrants; ``mu0`` and ``beta`` are the season's, in points.
 
     ``boundary_weight`` weighs the medal boundaries against the order in the losses; None: as
     ``game_goals`` says while uploads are open. ``teams`` replaces the number of teams for medals.
-    Teams of equal score count once. ``anchor_names`` names the reference agents for medal lines.
+    Teams with equal bundles, or with a shared place, count once there. With
+    ``equal_scores_count_once``, as in seasons of the first rules, all teams of equal score do.
+    ``anchor_names`` names the reference agents for medal lines.
     """
     mu, sigma = _skills(fit, entrants)
     anchors = [mu[n] for n, each in enumerate(entrants) if each.is_anchor and each.contender >= 0]
@@ -117,7 +120,9 @@ def build_standing(
     twins = _share_places(entrants, standing_by, mu, sigma)
     scores = mu0 + beta * (mu - reference)
     held = np.unique(scores[standing_by])
-    count = len(held) + _count_waiting_teams(entrants) if teams is None else teams
+    if teams is None:
+        playing = len(held) if equal_scores_count_once else len(np.unique(twins[standing_by]))
+        teams = playing + _count_waiting_teams(entrants)
     named = {
         name: n
         for n, each in enumerate(entrants)
@@ -125,7 +130,7 @@ def build_standing(
     }
     line_sigmas = [beta * sigma[named[name]] if name in named else 0.0 for name in rules.agents]
     rules = rules.placed({name: float(scores[n]) for name, n in named.items()}, mu0)
-    last = rules.cuts(count)
+    last = rules.cuts(teams)
     drawn = ranks.draw_ranks(mu, sigma, twins, standing_by, DRAWS, seed)
     outlook = ranks.rank_outlook(drawn, last)
     chances = outlook.chances
@@ -142,7 +147,7 @@ def build_standing(
         games = [each.games for each in entrants if not each.is_anchor]
         mean_games = sum(games) / max(len(games), 1)
         wrong_share = sum(wrong) / max(len(wrong), 1)
-        medal_share = len(wrong) / max(count, 1)
+        medal_share = len(wrong) / max(teams, 1)
         boundary_weight = game_goals.open_weight(medal_share, order, mean_games, wrong_share)
     losses = ranks.remaining_uncertainty(drawn, last, boundary_weight)
     if rules.lines is not None:
@@ -174,7 +179,7 @@ def build_standing(
             *(column.tolist() for column in columns), strict=True
         )
     )
-    return OfficialStanding(places, reference, sum(wrong), count, order, boundary_weight, rules)
+    return OfficialStanding(places, reference, sum(wrong), teams, order, boundary_weight, rules)
 
 
 def _skills(fit: Fit, entrants: Sequence[Entrant]) -> tuple[Floats, Floats]:

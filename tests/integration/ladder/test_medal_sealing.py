@@ -331,3 +331,20 @@ def test_a_seal_needs_several_agreeing_standings(contest: Contest, four: list[En
         refit(contest)
         sealed.append(len(sealed_medals.sealed_medals_of_season(contest.conn, contest.season.id)))
     assert sealed == [0, 0, 0, 0, 3]
+
+
+@pytest.mark.parametrize("seats", [2, 3, 5, 8])
+def test_at_the_lock_every_valid_team_counts_for_medals(conn: Connection, seats: int) -> None:
+    contest = make_contest(conn, seats=seats)
+    field = [contest.active() for _ in range(2 * seats)]
+    for start in (0, seats):
+        contest.play(contest.rated(*field[start : start + seats]), list(range(1, seats + 1)))
+    while live_ratings.rate_season(conn, contest.season.id):
+        pass
+    turn(contest, "locked")
+    refit(contest)
+    query = "select medal_teams from seasons where id = %s"
+    assert conn.execute(query, (contest.season.id,)).fetchone() == (2 * seats,)
+    conn.execute("update seasons set rules_version = 1, medal_teams = null")
+    refit(contest)
+    assert conn.execute(query, (contest.season.id,)).fetchone() == (seats,)

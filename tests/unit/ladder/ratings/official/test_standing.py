@@ -139,6 +139,12 @@ def test_equal_bundles_count_as_one_team() -> None:
     assert {place.rank for place in among.places[10:]} == {alone.places[8].rank} == {2}
 
 
+def test_teams_that_tie_by_chance_count_one_by_one() -> None:
+    mu, field = [0.5] * 6 + [-0.5] * 4, [entrant(n) for n in range(10)]
+    assert drawn(mu, field).teams == 10
+    assert drawn(mu, field, equal_scores_count_once=True).teams == 2
+
+
 def test_teams_that_wait_for_their_first_game_count_for_medals() -> None:
     waiting = {"contender": -1}
     field = [
