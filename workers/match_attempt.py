@@ -179,7 +179,7 @@ def _play_attempt(worker_context: WorkerContext, order: MatchOrder) -> str:
             order.seed,
             lineup=_seat_requests(order, bundles),
             number=order.attempt,
-            needs_everybody=order.needs_everybody,
+            excused_seats=order.excused_seats,
             stops_at_fault=order.kind is MatchKind.VALIDATION,
             fork=fork,
         )

@@ -26,7 +26,9 @@ RESTS: Final = "rests"
 SELECT_ENTRIES: Final = (
     "select string_agg(id, ' '), string_agg(case when state <> 'active' then 'left'"
     " when struck_at > now() - remote_rest_period() then 'rests'"
-    " else concat_ws(' ', pairing_weight > 0, is_anchor, team_id, profile) end, e'\\n'),"
+    " else concat_ws(' ', pairing_weight > 0, is_anchor, team_id,"
+    "   case when profile = 'remote' then remote_most_in_flight(strikes) else 0 end, profile) end,"
+    " e'\\n'),"
     " string_agg(float8send(mu), ''), string_agg(float8send(sigma), ''),"
     " string_agg(float8send(games), ''), string_agg(float8send(in_flight), ''),"
     " string_agg(float8send(pairing_weight), '') from entries"
@@ -131,7 +133,7 @@ class CandidateReader:
 
     def _make_candidate(self, entry: EntryId, numbers: Floats) -> Candidate:
         submission, agent, digest = self._bundles[entry]
-        _, is_anchor, team, profile = self._marks[entry].split(" ", 3)
+        _, is_anchor, team, most_in_flight, profile = self._marks[entry].split(" ", 4)
         mu, sigma, games, in_flight, weight = numbers.tolist()
         return Candidate(
             entry,
@@ -146,6 +148,7 @@ class CandidateReader:
             int(in_flight),
             weight,
             is_anchor == "t",
+            most_in_flight=int(most_in_flight) or None,
         )
 
     def _read_bundles(self, conn: Connection, entries: Sequence[EntryId]) -> None:

@@ -1,10 +1,14 @@
-"""Reads and sets the entry that a team declared; otherwise ``representatives`` chooses one."""
+"""Reads and sets the entry that a team declared; otherwise ``representatives`` chooses one.
+
+A declaration ends when uploads lock. Then results alone decide which entry stands for a team.
+"""
 
 from __future__ import annotations
 
 from ladder.database.db import Connection, atomic_function
 from ladder.errors import Conflict, NotFound
 from ladder.ids import EntryId, SeasonId, TeamId, UserId
+from ladder.leagues.records import SECOND_RULES
 
 
 def declared_entry_of_team(
@@ -18,6 +22,19 @@ def declared_entry_of_team(
     return None if row is None else EntryId(row[0])
 
 
+def ranked_entry_of_team(conn: Connection, season_id: SeasonId, team_id: TeamId) -> EntryId | None:
+    """Entry on the board that stands for the team in the newest official standing, or None."""
+    row = conn.execute(
+        "select e.id from seasons s join standings v"
+        " on v.season_id = s.id and v.version = s.official_version"
+        " cross join jsonb_array_elements(v.content::jsonb) place join entries e"
+        " on e.id = place ->> 0 and e.team_id = %s and e.state in ('active', 'paused')"
+        " where s.id = %s and place ->> 3 is not null order by e.id desc limit 1",
+        (team_id, season_id),
+    ).fetchone()
+    return None if row is None else EntryId(row[0])
+
+
 @atomic_function
 def declare_entry(
     conn: Connection,
@@ -26,14 +43,15 @@ def declare_entry(
     entry_id: EntryId | None,
     by: UserId | None,
 ) -> None:
-    """Makes this entry represent the team from the next standing on; None: the rules choose.
+    """Keeps this entry as the team's representative until uploads lock; None: the rules choose.
 
-    Raises NotFound. Raises Conflict if uploads are locked, or the entry is another team's or not
-    active.
+    A team may declare only the entry that stands for it now, which results chose. Raises NotFound.
+    Raises Conflict if uploads are locked, if the entry is another team's or not active, or if
+    another entry stands for the team.
     """
     season = conn.execute(
-        "select state = 'open' and coalesce(least(closes_at, ends_at) > now(), true) from seasons"
-        " where id = %s for update",
+        "select state = 'open' and coalesce(least(closes_at, ends_at) > now(), true), rules_version"
+        " from seasons where id = %s for update",
         (season_id,),
     ).fetchone()
     if season is None:
@@ -49,6 +67,12 @@ def declare_entry(
         ).rowcount
     else:
         _refuse_undeclarable(conn, season_id, team_id, entry_id)
+        ranked = ranked_entry_of_team(conn, season_id, team_id)
+        if season[1] >= SECOND_RULES and ranked not in (None, entry_id):
+            raise Conflict(
+                "another entry stands for the team; a team may declare only the one that stands",
+                field="entry",
+            )
         changed = conn.execute(
             "insert into declared_entries as d (season_id, team_id, entry_id, declared_by)"
             " values (%s, %s, %s, %s) on conflict (season_id, team_id) do update"

@@ -16,7 +16,7 @@ from ladder.enums import VoidCause
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import AgentId, EntryId, MatchId, SeasonId, SubmissionId, TeamId, UserId
 from ladder.leagues import league_blocks, seasons, staff
-from ladder.leagues.records import Season
+from ladder.leagues.records import SECOND_RULES, Season
 from ladder.matches import matches
 from ladder.notices.events import EventSubject, record_event
 from ladder.notices.kinds import NoticeKind
@@ -158,20 +158,16 @@ def list_entries(
 
 
 @atomic_function
-def retire_entry(conn: Connection, entry_id: EntryId) -> Entry:
+def retire_entry(conn: Connection, entry_id: EntryId, *, with_team: bool = False) -> Entry:
     """Retires an entry for good; matches in flight still count.
 
-    Raises NotFound. Raises Conflict if the season is finished, or if uploads are locked and the
-    team declared the entry.
+    ``with_team``: all entries of the team leave the season. Raises NotFound. Otherwise raises
+    Conflict if the season is finished or its uploads are locked, or if the entry stands for its
+    team, which has others.
     """
     entry = get_entry(conn, entry_id)
-    if entry.state in ON_BOARD:
-        season = seasons.get_season(conn, entry.season_id)
-        if season.state == "finished":
-            raise Conflict("the season is finished; its entries can no longer be retired")
-        stands_by = declared_entry.declared_entry_of_team(conn, season.id, entry.team_id)
-        if season.state == "locked" and stands_by == entry_id:
-            raise Conflict("uploads are locked; the entry that the team declared cannot be retired")
+    if entry.state in ON_BOARD and not with_team:
+        _refuse_withdrawal(conn, entry)
     if entry.validation_match_id is not None and entry.state in VALIDATED:
         lock_matches_and_seasons(conn, [entry.validation_match_id], [entry.season_id])
         matches.void_matches(
@@ -340,6 +336,35 @@ def _make_rejected_pending(conn: Connection, entry_id: EntryId, taken: date | No
         (taken, entry_id),
     )
     return made.rowcount == 1
+
+
+def _refuse_withdrawal(conn: Connection, entry: Entry) -> None:
+    """Raises Conflict if withdrawing the entry could improve which entry stands for its team."""
+    season = seasons.get_season(conn, entry.season_id)
+    if season.state == "finished":
+        raise Conflict("the season is finished; its entries can no longer be retired")
+    if entry.is_anchor:
+        return
+    if season.rules_version < SECOND_RULES:
+        stands_by = declared_entry.declared_entry_of_team(conn, season.id, entry.team_id)
+        if season.state == "locked" and stands_by == entry.id:
+            raise Conflict("uploads are locked; the entry that the team declared cannot be retired")
+        return
+    if season.state == "locked":
+        raise Conflict("uploads are locked; entries on the board stay until the season ends")
+    if season.measures:
+        return  # the best entry stands for a team
+    row = conn.execute(
+        "select 1 from entries where season_id = %s and team_id = %s and id <> %s"
+        " and state in ('active', 'paused') and not is_anchor limit 1",
+        (season.id, entry.team_id, entry.id),
+    ).fetchone()
+    ranked = declared_entry.ranked_entry_of_team(conn, season.id, entry.team_id)
+    if row is not None and ranked == entry.id:
+        raise Conflict(
+            "this entry stands for the team; upload a newer version,"
+            " or withdraw the team's other entries first"
+        )
 
 
 def _refuse_unfit_submission(season: Season, submission: Submission, is_anchor: bool) -> None:

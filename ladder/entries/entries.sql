@@ -13,13 +13,27 @@ create or replace trigger entries_pause_cause before update of state on entries 
     when ((new.state = 'paused') <> (new.pause_cause is not null))
     execute function keep_pause_cause();
 
--- Strikes of remote entries. The third strike pauses an entry; it keeps its rank and is not paired.
+-- Strikes of remote entries. The third strike pauses an entry; it keeps its rank and is not paired. The
+-- matches of the first three strikes are void. Beyond that an unanswered match is a loss, also after a
+-- pause, and pauses the entry again. In a season of the first rules a pause clears the strikes.
 
 -- Returns the wait of a paused entry before its next validation match, after p_tries tries.
 create or replace function remote_retry_delay(p_tries integer) returns interval
 language sql immutable as $$
     select case p_tries when 0 then interval '10 minutes' when 1 then interval '1 hour'
                         when 2 then interval '6 hours' else interval '24 hours' end
+$$;
+
+-- Returns the most matches in flight of a remote entry. One whose strikes are used up gets a single one,
+-- because it may be away again.
+create or replace function remote_most_in_flight(p_strikes integer) returns integer
+language sql immutable as $$
+    select case when p_strikes < 3 then 4 else 1 end
+$$;
+
+-- Returns the reason of an entry that plays again after a pause.
+create or replace function remote_loss_reason() returns text language sql immutable as $$
+    select 'after three strikes an unanswered match is a loss'
 $$;
 
 -- Returns the time after a strike without another one. So a restart of a server costs one strike.
@@ -36,8 +50,10 @@ declare
     e entries;
 begin
     -- The leaderboard of a finished season does not change any more.
-    update entries set strikes = strikes + 1, struck_at = v_now, answered = 0,
-                       reason = format('strike %s of 3: %s', strikes + 1, left(p_reason, 1000))
+    update entries set tries = case when strikes < 3 then 0 else tries end,
+                       strikes = least(strikes + 1, 3), struck_at = v_now, answered = 0,
+                       reason = format('strike %s of 3: %s', least(strikes + 1, 3),
+                                       left(p_reason, 1000))
      where id = p_entry and state = 'active' and profile = 'remote'
        and (struck_at is null or struck_at <= v_now - remote_rest_period())
        and season_id not in (select id from seasons where state = 'finished')
@@ -46,8 +62,8 @@ begin
         return;
     end if;
     update entries
-       set state = 'paused', pause_cause = 'unreachable', paused_at = v_now, tries = 0,
-           next_try_at = v_now + remote_retry_delay(0),
+       set state = 'paused', pause_cause = 'unreachable', paused_at = v_now,
+           next_try_at = v_now + remote_retry_delay(tries),
            reason = 'three strikes; the last: ' || left(p_reason, 1000)
      where id = p_entry;
     insert into pauses (entry_id, paused_at, reason, validation_match_id)
@@ -93,6 +109,8 @@ $$;
 revoke execute on function
     keep_pause_cause(),
     remote_retry_delay(integer),
+    remote_most_in_flight(integer),
+    remote_loss_reason(),
     remote_rest_period(),
     remote_strike(text, text),
     remote_count_answers(text, jsonb),

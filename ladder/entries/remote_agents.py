@@ -24,7 +24,7 @@ from ladder.enums import VoidCause
 from ladder.errors import Conflict, LimitReached
 from ladder.ids import EntryId, MatchId
 from ladder.leagues import seasons
-from ladder.leagues.records import League, Season
+from ladder.leagues.records import SECOND_RULES, League, Season
 from ladder.matches import lease, matches
 from ladder.notices.events import EventSubject, record_event
 from ladder.notices.kinds import NoticeKind
@@ -97,9 +97,11 @@ def retry_paused_entry(conn: Connection, entry_id: EntryId) -> Entry:
 
 @atomic_function
 def retry_due_entries(conn: Connection, limit: int = 100) -> list[EntryId]:
-    """Tries paused entries that are due, and retires those that were unreachable too long.
+    """Puts paused entries that are due into play again.
 
-    A try that fails through our fault is repeated after the same wait. Returns the changed entries.
+    In a season of the first rules they get a validation match instead, and those that were
+    unreachable too long are retired. A try that fails through our fault is repeated after the same
+    wait. Returns the changed entries.
     """
     due = conn.execute(
         "select id, season_id, validation_match_id, deadline_at is not null from entries"
@@ -128,8 +130,29 @@ def retry_due_entries(conn: Connection, limit: int = 100) -> list[EntryId]:
             record_event(conn, NoticeKind.AGENT_RETIRED, EventSubject(entry_id=EntryId(entry_id)))
         else:
             conn.execute("update entries set tries = tries + 1 where id = %s", (entry_id,))
-            validations.make_validation_match(conn, season, entry_id)
+            if season.rules_version >= SECOND_RULES:
+                _put_into_play(conn, entry)
+            else:
+                validations.make_validation_match(conn, season, entry_id)
     return touched
+
+
+def _put_into_play(conn: Connection, entry: Entry) -> None:
+    """Ends a pause. If the agent does not answer its next match, it loses it and is paused again.
+
+    Otherwise an entry could keep a lucky score by being away.
+    """
+    conn.execute("update seasons set revision = revision + 1 where id = %s", (entry.season_id,))
+    conn.execute(
+        "update entries set state = 'active', next_try_at = null, paused_at = null,"
+        " struck_at = null, answered = 0, reason = remote_loss_reason() where id = %s",
+        (entry.id,),
+    )
+    conn.execute(
+        "update pauses set ended_at = clock_timestamp(), outcome = 'active'"
+        " where entry_id = %s and ended_at is null",
+        (entry.id,),
+    )
 
 
 def _lock_entry_and_season(conn: Connection, entry_id: EntryId) -> tuple[Entry, Season]:
@@ -151,10 +174,14 @@ def _season_is_playing(conn: Connection, season: Season) -> bool:
 
 
 def _unreachable_too_long(conn: Connection, entry: Entry, season: Season) -> bool:
-    """Whether the entry was paused too long; a declared entry stays once uploads are locked."""
+    """Whether a season of the first rules retires the entry, which was paused too long.
+
+    A declared entry stays once uploads are locked.
+    """
     row = conn.execute("select now() - %s >= %s", (entry.paused_at, GIVEN_UP_AFTER)).fetchone()
-    stays = season.state == "locked" and entry.id == declared_entry.declared_entry_of_team(
-        conn, season.id, entry.team_id
+    stays = season.rules_version >= SECOND_RULES or (
+        season.state == "locked"
+        and entry.id == declared_entry.declared_entry_of_team(conn, season.id, entry.team_id)
     )
     return row is not None and bool(row[0]) and not stays
 

@@ -51,7 +51,7 @@ def _retire_entries(conn: Connection, team_id: TeamId) -> None:
         conn, [match for _, _, match in rows if match], [season for _, season, _ in rows]
     )
     for entry_id, _, _ in rows:
-        entries.retire_entry(conn, EntryId(entry_id))
+        entries.retire_entry(conn, EntryId(entry_id), with_team=True)
 
 
 def _delete_unused(conn: Connection, team_id: TeamId) -> bool:

@@ -21,6 +21,7 @@ from ladder import ids
 from ladder.database.db import Connection, atomic, atomic_function
 from ladder.errors import Conflict, Forbidden, NotFound
 from ladder.ids import TeamId, TeamMergeId
+from ladder.leagues.records import SECOND_RULES
 from ladder.people import competitors, teams, users, visibility
 from ladder.people.records import Team, Viewer
 from ladder.people.team_audits import record_team_act
@@ -244,20 +245,25 @@ def _move_uploads_and_entries(conn: Connection, team_id: TeamId, into: TeamId) -
 
 
 def _retire_above_limit(conn: Connection, team_id: TeamId) -> None:
-    """Keeps a team's declared and newest entries active, as many as each season allows.
+    """Keeps a team's newest entries on the board, as many as each season allows.
 
     The lease does the same when an entry becomes active (``lease_decide_entry``).
     """
     conn.execute(
-        "update entries set state = 'retired',"
-        " reason = 'newer submissions of its team play instead'"
+        "with gone as (update entries set state = 'retired', next_try_at = null,"
+        "   deadline_at = null, paused_at = null,"
+        "   reason = 'newer submissions of its team play instead'"
         " where id in (select p.id from (select e.id, s.team_active_limit, row_number() over ("
-        "     partition by e.season_id order by d.entry_id is null, e.activated_at desc, e.id desc)"
+        "     partition by e.season_id order by d.entry_id is null or s.rules_version >= %s,"
+        "     e.activated_at desc, e.id desc)"
         "     as place from entries e join seasons s on s.id = e.season_id"
         "   left join declared_entries d on d.entry_id = e.id where e.team_id = %s"
-        "     and e.state = 'active' and not e.is_anchor and s.state <> 'finished') p"
-        "   where p.place > p.team_active_limit)",
-        (team_id,),
+        "     and (e.state = 'active' or s.rules_version >= %s and e.state = 'paused')"
+        "     and not e.is_anchor and s.state <> 'finished') p"
+        "   where p.place > p.team_active_limit) returning id)"
+        " update pauses set ended_at = now(), outcome = 'retired' from gone"
+        " where entry_id = gone.id and ended_at is null",
+        (SECOND_RULES, team_id, SECOND_RULES),
     )
 
 

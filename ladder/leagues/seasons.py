@@ -227,6 +227,7 @@ def set_season_state(conn: Connection, season_id: SeasonId, state: str) -> Seaso
         {"state": state, "id": season_id},
     )
     if changed.rowcount == 1:
+        _end_declarations(conn, [season_id])
         season_notices.record_season_state(conn, season_id, state)
     return get_season(conn, season_id)
 
@@ -260,9 +261,19 @@ def lock_and_finish_due_seasons(conn: Connection) -> list[SeasonId]:
         "   and m.state in ('queued', 'running')) and s.rated_no = s.accepted_no)"
         " returning s.id, s.state"
     ).fetchall()
+    _end_declarations(conn, [season_id for season_id, _ in rows])
     for season_id, state in rows:
         season_notices.record_season_state(conn, season_id, state)
     return [SeasonId(row[0]) for row in rows]
+
+
+def _end_declarations(conn: Connection, season_ids: Sequence[SeasonId]) -> None:
+    """Removes what teams declared in those of these seasons whose uploads are locked."""
+    conn.execute(
+        "delete from declared_entries d using seasons s where s.id = d.season_id"
+        " and s.id = any (%s) and s.state <> 'open' and s.rules_version >= %s",
+        (list(season_ids), SECOND_RULES),
+    )
 
 
 def _select_seasons(conn: Connection, tail: str, arguments: tuple[object, ...]) -> list[Season]:

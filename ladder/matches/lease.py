@@ -85,9 +85,11 @@ def waiting_matches(conn: Connection, worker: str, most: int) -> list[MatchId]:
 def _match_order(order: dict[str, Any] | None) -> MatchOrder | None:
     if order is None:
         return None
+    order = {name: value for name, value in order.items() if name != "needs_everybody"}
     return MatchOrder(
         **{
             **order,
+            "excused_seats": frozenset(order["excused_seats"]),
             "kind": MatchKind(order["kind"]),
             "seed": bytes.fromhex(order["seed"]),
             "profiles": tuple(order["profiles"]),

@@ -289,6 +289,7 @@ declare
     v_queue text;
     w workers;
     v_now timestamptz;
+    v_is_void_without boolean;    -- whether the match is void if a remote agent is unreachable
     v_order jsonb;
 begin
     perform lease_check_worker(p_worker);
@@ -383,6 +384,9 @@ begin
            machine_id = w.machine_id, claimed_at = v_now,
            lease_until = v_now + make_interval(secs => lease_seconds)
      where id = m.id;
+    v_is_void_without := m.kind = 'rated' or m.kind = 'scrim' and m.scrim_id is null
+        or exists (select 1 from tournament_games g
+                    where g.match_id = m.id and g.waits_until > v_now);
     select jsonb_build_object(
                'match_id', m.id, 'attempt', m.attempt + 1,
                -- A machine must not tell a canary from a rated match.
@@ -392,9 +396,14 @@ begin
                'seed', encode(m.seed, 'hex'), 'lease_seconds', m.lease_seconds,
                'profiles', (select jsonb_agg(profile order by seat) from seats
                              where match_id = m.id),
-               'needs_everybody', m.kind = 'rated' or m.kind = 'scrim' and m.scrim_id is null
-                                  or exists (select 1 from tournament_games g
-                                    where g.match_id = m.id and g.waits_until > v_now),
+               'excused_seats', (
+                   select coalesce(jsonb_agg(t.seat order by t.seat), '[]')
+                     from seats t left join entries e on e.id = t.entry_id
+                    where t.match_id = m.id and t.profile = 'remote' and v_is_void_without
+                      and (m.kind = 'tournament' or s.rules_version < 2
+                           or coalesce(e.strikes, 0) < 3)),
+               -- Workers of the previous release read this instead.
+               'needs_everybody', v_is_void_without,
                'digests', (select jsonb_agg(b.digest order by t.seat)
                              from seats t join submissions b on b.id = t.submission_id
                             where t.match_id = m.id))
@@ -685,8 +694,10 @@ end $$;
 -- report this (seats.bundle_refused is null), so their refused uploads count.
 --
 -- Otherwise the entry becomes active. If a seat got a warning, the reason of the entry is that warning.
--- The oldest active entries above the agent's limit retire, then those above the team's limit. A
--- declared entry retires too, because otherwise a team could upload often and keep its luckiest entry.
+-- The oldest entries on the board above the agent's limit retire, then those above the team's limit.
+-- Paused and declared entries retire too, because otherwise a team could upload often and keep its
+-- luckiest entry. A paused entry keeps its strikes. In a season of the first rules, paused entries do
+-- not retire here, and strikes end.
 create or replace function lease_decide_entry(m matches) returns void
 language plpgsql security definer set search_path = public, pg_temp as $$
 declare
@@ -699,6 +710,7 @@ declare
     v_now timestamptz := clock_timestamp();
     v_reason text;
     v_was text;
+    v_is_second boolean;    -- whether the season has the second rules
     e entries;
     t seats;
 begin
@@ -731,19 +743,22 @@ begin
     -- The leaderboard gains an entry, so its revision grows. The season is locked before the entry, so
     -- the entry's first round is one that nobody has begun.
     update seasons set revision = revision + 1 where id = m.season_id
-    returning active_limit, team_active_limit, round into v_keep, v_team_keep, v_round;
+    returning active_limit, team_active_limit, round, rules_version >= 2
+         into v_keep, v_team_keep, v_round, v_is_second;
     -- A merge may have moved the entry to another team since the match was made.
     select team_id into v_team from entries where id = v_entry;
     if v_keep is not null or v_team_keep is not null then
         perform 1 from entries where season_id = m.season_id and team_id = v_team
-            and (state = 'active' or id = v_entry) order by id for update;
+            and (state in ('active', 'paused') or id = v_entry) order by id for update;
     end if;
     select state into v_was from entries where id = v_entry for update;
     select reason into v_reason from seats where match_id = m.id and reason is not null
      order by seat limit 1;
     update entries
-       set state = 'active', deadline_at = null, reason = v_reason, round = v_round, strikes = 0,
-           struck_at = null, answered = 0, paused_at = null, tries = 0,
+       set state = 'active', deadline_at = null, round = v_round,
+           reason = coalesce(v_reason, case when v_is_second and strikes > 0
+                                            then remote_loss_reason() end),
+           strikes = case when v_is_second then strikes else 0 end, struck_at = null, answered = 0, paused_at = null, tries = 0,
            activated_at = coalesce(activated_at, v_now)
      where id = v_entry and state in ('pending', 'paused') and validation_match_id = m.id
     returning * into e;
@@ -757,21 +772,23 @@ begin
     end if;
     if v_keep is not null then
         update entries
-           set state = 'retired',
+           set state = 'retired', next_try_at = null, deadline_at = null, paused_at = null,
                reason = 'newer submissions of its agent play instead'
          where id in (
             select id from entries
-             where season_id = m.season_id and agent_id = v_agent and state = 'active'
+             where season_id = m.season_id and agent_id = v_agent
+               and (state = 'active' or v_is_second and state = 'paused')
              order by activated_at desc, id desc offset v_keep);
     end if;
     if v_team_keep is not null then
         for e in
             update entries
-               set state = 'retired', reason = 'newer submissions of its team play instead'
+               set state = 'retired', next_try_at = null, deadline_at = null, paused_at = null,
+                   reason = 'newer submissions of its team play instead'
              where id in (
                 select id from entries
-                 where season_id = m.season_id and team_id = v_team and state = 'active'
-                   and not is_anchor
+                 where season_id = m.season_id and team_id = v_team and not is_anchor
+                   and (state = 'active' or v_is_second and state = 'paused')
                  order by activated_at desc, id desc offset v_team_keep)
             returning *
         loop
@@ -780,9 +797,10 @@ begin
             end if;
         end loop;
     end if;
-    update pauses
-       set ended_at = v_now, outcome = (select state from entries where id = v_entry)
-     where entry_id = v_entry and ended_at is null;
+    update pauses p set ended_at = v_now, outcome = o.state
+      from entries o
+     where o.id = p.entry_id and p.ended_at is null and o.season_id = m.season_id
+       and o.team_id = v_team and o.state <> 'paused';
 end $$;
 
 -- Internal. Counts games of a scrim; the last one finishes it.
@@ -867,7 +885,7 @@ language sql security definer set search_path = public, pg_temp as $$
                            when 'HostTooSlow' then 'slow_host' end, p_detail)
 $$;
 
--- Voids a match whose remote agents are unreachable, if it needs everybody (lease_claim). In a rated
+-- Voids a match whose remote agents in excused seats (lease_claim) are unreachable. In a rated
 -- match each of their entries gets a strike, except an entry that rests after its last strike.
 -- p_reasons maps seat to reason. False: the worker no longer held the match.
 create or replace function remote_unreachable(p_match text, p_attempt integer, p_worker text, p_reasons jsonb)

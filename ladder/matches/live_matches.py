@@ -120,16 +120,23 @@ def count_waiting(
     league_id: LeagueId | None = None,
     agent_id: AgentId | None = None,
 ) -> int:
-    """Number of queued matches of leagues and tournaments that the viewer may see."""
+    """Number of queued matches of leagues and tournaments that the viewer may see.
+
+    Rated matches of an agent count only for its team: others must not learn who plays next.
+    """
     seen, values = visibility.visible_matches(viewer)
+    open_to, open_values = visibility.visible_leagues(viewer)
     row = conn.execute(
         "select count(*) from matches m join seasons s on s.id = m.season_id"  # noqa: S608
-        " left join scrims c on c.id = m.scrim_id"
-        " where m.state = 'queued' and m.kind in ('rated', 'tournament')"
-        " and (%s::text is null or s.league_id = %s)"
+        " join leagues l on l.id = s.league_id left join scrims c on c.id = m.scrim_id"
+        " where m.state = 'queued' and (%s::text is null or s.league_id = %s)"
         " and (%s::text is null or exists (select 1 from seats t where t.match_id = m.id"
-        f" and t.agent_id = %s)) and {seen}",
-        (league_id, league_id, agent_id, agent_id, *values),
+        "   and t.agent_id = %s and (m.kind <> 'rated' or t.team_id = any (%s))))"
+        f" and (m.kind = 'rated' and {open_to} or m.kind = 'tournament' and {seen})",
+        (
+            *(league_id, league_id, agent_id, agent_id, list(viewer.team_ids)),
+            *(*open_values, *values),
+        ),
     ).fetchone()
     assert row is not None
     return int(row[0])

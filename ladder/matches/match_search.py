@@ -302,8 +302,11 @@ def _meetings_query(
 def all_leagues_query(
     viewer: Viewer, wanted: MatchFilter, before: MatchId | None, limit: int
 ) -> tuple[str, tuple[Any, ...]]:
-    """Rated matches of all visible leagues, newest first. Who sees a league sees these."""
+    """Rated matches of all visible leagues, newest first, that do not hide their lineup."""
     clauses, values = _match_clauses(replace(wanted, kind=MatchKind.RATED), before)
+    if not viewer.is_admin:
+        clauses.append(visibility.shown_lineup())
+        values.append(list(viewer.team_ids))
     open_to, open_values = visibility.visible_leagues(viewer)
     text = (
         "with one as materialized (select s.id from seasons s join leagues l"  # noqa: S608

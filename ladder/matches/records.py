@@ -175,8 +175,8 @@ class MatchOrder:
     """Bundle digest by seat."""
     fork: ForkOrder | None = None
     """What the match continues, if it is a game of a fork."""
-    needs_everybody: bool = False
-    """Whether the match is void if a remote agent is away. Otherwise that agent loses."""
+    excused_seats: frozenset[int] = frozenset()
+    """Seats of remote agents without which the match is void. Agents in other seats lose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +230,12 @@ def match_resource(match: Match, league: League) -> MatchResource:
         scrim,
         match.embargo,
         match.entrant_team_ids,
+        is_queued=match.state is MatchState.QUEUED,
+        away_team_ids=frozenset(
+            seat.team_id
+            for seat in match.seats
+            if seat.remote and match.state is MatchState.RUNNING
+        ),
     )
 
 

@@ -127,6 +127,10 @@ class MatchResource:
     """Of a match of a tournament."""
     entrant_team_ids: frozenset[TeamId] = frozenset()
     """Teams of all entrants of its tournament, if it has an embargo: later games tell results."""
+    is_queued: bool = False
+    """Whether it waits to be played."""
+    away_team_ids: frozenset[TeamId] = frozenset()
+    """Teams with a remote agent in it while it is played: they could choose not to answer."""
 
 
 @dataclass(frozen=True, slots=True)

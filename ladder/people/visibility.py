@@ -78,12 +78,26 @@ def visible_matches(viewer: Viewer) -> Condition:
         " (select 1 from seats v where v.match_id = m.id and (v.team_id = any (%s)"
         "   or (s.league_id, v.team_id) in (select * from unnest(%s::text[], %s::text[]))))"
         f" when 'tournament' then {_tournament_match()}"
-        f" else exists (select 1 from leagues l where l.id = s.league_id and {LEAGUE}) end)",
+        f" else {shown_lineup()} and exists"
+        f" (select 1 from leagues l where l.id = s.league_id and {LEAGUE}) end)",
         (
             *(*values, _hosted_leagues(viewer), teams, *_graded_teams(viewer)),
             *_tournament_values(viewer),
+            teams,
             list(viewer.roles),
         ),
+    )
+
+
+def shown_lineup() -> str:
+    """A condition on a rated match ``m``, with the ids of the viewer's teams as its argument.
+
+    Who plays in a queued match is shown to nobody, and in a running one to no team with a remote
+    agent in it. Otherwise such a team could leave chosen opponents without an answer.
+    """
+    return (
+        "(m.state <> 'queued' and (m.state <> 'running' or not exists (select 1 from seats v"
+        " where v.match_id = m.id and v.profile = 'remote' and v.team_id = any (%s))))"
     )
 
 

@@ -286,6 +286,7 @@ def _is_same(one: Candidate, other: Candidate) -> bool:
         and one.digest == other.digest
         and one.profile == other.profile
         and one.is_anchor == other.is_anchor
+        and one.most_in_flight == other.most_in_flight
         and (one.weight > 0) == (other.weight > 0)
     )
 

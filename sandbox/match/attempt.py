@@ -47,8 +47,8 @@ class Attempt:
     lineup: Sequence[SeatRequest]
     number: int
     """1 for the first attempt at this match."""
-    needs_everybody: bool
-    """Whether to play only if every remote agent answers before the first episode."""
+    excused_seats: frozenset[int]
+    """Seats whose remote agents must answer before the first episode, or nobody plays."""
     stops_at_fault: bool = False
     """Whether the first fault of a seat decides the match, as in a validation."""
     fork: Fork | None = None
@@ -84,8 +84,8 @@ def play(
         with borrow_seats(node, asked, BORROW_SECONDS, remote) as lent:
             # Only before the first episode: an owner who has seen it must not undo the pair by
             # leaving. In the second episode an unreachable agent loses.
-            if attempt.needs_everybody and not loans:
-                _check_agents_reachable(seated, lent)
+            if not loans:
+                _check_agents_reachable(seated, lent, attempt.excused_seats)
             loans.extend(loan for loan in lent if isinstance(loan, Loan))
             parallel = referee.parallel_seats(lent, lenders.max_parallel_seats)
             longest_seconds = attempt.clock.longest_seconds(steps, seats, parallel)
@@ -111,12 +111,14 @@ def play(
     return mirrored_pairs.play_match(game, seats, episode), loans
 
 
-def _check_agents_reachable(seated: Sequence[int], lent: Sequence[Loan | SeatRefused]) -> None:
-    """Raise SeatsAway if a remote agent does not answer."""
+def _check_agents_reachable(
+    seated: Sequence[int], lent: Sequence[Loan | SeatRefused], excused: frozenset[int]
+) -> None:
+    """Raise SeatsAway if a remote agent in an excused seat does not answer."""
     away = {
         member: one.reason
         for member, one in zip(seated, lent, strict=True)
-        if isinstance(one, AgentAway)
+        if isinstance(one, AgentAway) and member in excused
     }
     if away:
         raise SeatsAway(away)

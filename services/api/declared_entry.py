@@ -1,4 +1,4 @@
-"""The entry that ranks a team: the one its owner declared, else its best."""
+"""The entry that a team keeps for its rank while uploads are open."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def read_declared(season: SeasonKey, team: TeamKey, conn: Db, who: Anyone) -> De
 def declare_entry(
     season: SeasonKey, team: TeamKey, body: Declaration, conn: Db, who: Writer
 ) -> DeclaredOut:
-    """Only members of the team may do this, until uploads lock. Rank and medal use this entry
-    alone, from its first rated match on."""
+    """Only members of the team may do this, until uploads lock, and only for the entry that stands
+    for the team. It then stands for the team until uploads lock; after that only results decide."""
     found, playing = (
         permissions.visible_season(conn, who, season),
         permissions.require_member_team(conn, who, team),

@@ -86,7 +86,8 @@ class EntryOut(BaseModel):
     strikes: int | None = Field(
         default=None,
         description="rated matches in which a remote agent was unreachable or answered nothing; "
-        "ten answered matches in a row remove one, the third pauses the entry; shown "
+        "ten answered matches in a row remove one, the third pauses the entry and makes each "
+        "further unanswered match a loss; shown "
         "only to its team and graders",
     )
     next_try_at: datetime | None = Field(
@@ -273,7 +274,8 @@ def read_rating_curve(
     "/entries/{entry}/retire", summary="Retire an entry", responses=problem_responses(403, 404, 409)
 )
 def retire_entry(entry: EntryKey, conn: Db, who: Writer) -> EntryOut:
-    """The entry plays no more and keeps its history. Repeating this changes nothing."""
+    """The entry plays no more and keeps its history. Repeating this changes nothing. Refused after
+    uploads lock, and for the entry that stands for a team with other entries."""
     found = permissions.own_entry(conn, who, entry)
     return entry_out(conn, who, entries.retire_entry(conn, found.id))
 

@@ -177,7 +177,7 @@ def declare(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Declare the entry that represents your team in a season, until uploads lock."""
+    """Keep the entry that represents your team now, until uploads lock."""
     if (entry is None) is not best:
         raise MissingInput("name one entry (see `peck entries`), or use --undeclare")
     with connect() as ladder:

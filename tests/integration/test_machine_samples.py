@@ -157,8 +157,8 @@ def test_nobody_sees_controls_and_a_canary_looks_like_a_rated_match(
     usual = lease.claim_match(pond.own, rated, "pond-1")
     order = pond.play(canary)
     assert usual is not None
-    assert (order.kind, order.needs_everybody, order.attempt) == (
-        usual.kind, usual.needs_everybody, usual.attempt,
+    assert (order.kind, order.excused_seats, order.attempt) == (
+        usual.kind, usual.excused_seats, usual.attempt,
     )  # fmt: skip
     assert order.digests == usual.digests
     pond.check()

@@ -24,6 +24,7 @@ NOVELTIES: Final = 1 / (1 + 0.3 * np.arange(1 << 12))
 """Factor of a partner's weight by the number of meetings. From 4,095 on it stays the same."""
 NO_MEETINGS: Final = np.zeros(1, np.int32)
 REST: Final = 0.01  # least value of a candidate, as a share of the mean value.
+FULL: Final = 1e-200  # Value of a candidate that has all the matches in flight that it may have.
 SMALLEST_REST: Final = 1e-100  # A smaller rest could be rounded to 0, which means impossible.
 SLOW: Final = 0.1  # share of the least value that remains after the games of a slow pace.
 WHOLE: Final = 1024  # The whole field is considered for each lineup up to this size.
@@ -90,6 +91,8 @@ class CandidateArrays:
         self._loss = _order_losses(self._mu, np.sqrt(first), loss) * self._variance / first
         self._played = candidates.games[order] + in_flight
         self._weight = candidates.weight[order]
+        self.room: Floats = self._identities.most_in_flight[order] - in_flight
+        """Matches that each candidate may get before its limit of matches in flight."""
         self._limit = _game_limits(candidates.pace[order], self._played)
         is_placed = self._played >= PLACING_GAMES
         weight = np.where(is_placed, self._weight, np.maximum(self._weight, 1.0))
@@ -101,8 +104,10 @@ class CandidateArrays:
         self._rest = float(value[due].mean()) * REST if due.any() else 1.0
         if not self._rest >= SMALLEST_REST:
             self._rest = 1.0
-        self.value: Floats = np.where(due, value + self._rest, SLOW * self._rest)
-        """With the least value ``_rest``. A candidate at its limit has only a share of that."""
+        value = np.where(due, value + self._rest, SLOW * self._rest)
+        self.value: Floats = np.where(self.room > 0, value, FULL)
+        """With the least value ``_rest``. A candidate at its pace's limit has only a share of that.
+        """
         self._met = met
         self._teams = self._identities.teams[order]
         self._bundles = self._identities.bundles[order]
@@ -148,8 +153,9 @@ class CandidateArrays:
         self._variance[places], self._loss[places] = variance, loss
         self._played[places], self._squared_weight[places] = played, squared
         value = _loss_reduction(loss, variance * self._told, squared) + self._rest
-        due = played < self._limit[places]
-        self.value[places] = np.where(due, value, SLOW * self._rest)
+        value = np.where(played < self._limit[places], value, SLOW * self._rest)
+        self.room[places] -= 1
+        self.value[places] = np.where(self.room[places] > 0, value, FULL)
         for lineup in lineups:
             for place in lineup:
                 self._meets[place] += lineup  # with itself, which has no effect: nobody joins twice
@@ -208,6 +214,7 @@ class CandidateArrays:
         if not self._has_favourite:
             return weights
         may_play = (places != lead) & (self._played[places] < self._limit[places])
+        may_play &= self.room[places] > 0
         is_favourite = self._is_favourite[lead]
         values = np.where(is_favourite, values / self.value[places], values)
         values = np.where(may_play, values, 0.0)
@@ -231,7 +238,7 @@ class CandidateArrays:
 
     def fitting(self, lineup: Sequence[int], same_team: bool) -> Indices:
         """Returns the places of all candidates that may join this lineup."""
-        fits = np.ones(len(self), np.bool_)
+        fits = self.room > 0
         for member in lineup:
             fits &= self._bundles != self._bundles[member]
             if not same_team:
@@ -267,6 +274,8 @@ class CandidateArrays:
 
     def may_join(self, place: int, lineup: Sequence[int], same_team: bool) -> bool:
         """Whether the candidate may join these (``candidates.may_share_lineup``)."""
+        if not self.room.item(place) > 0:
+            return False
         team, bundle = self._teams.item(place), self._bundles.item(place)
         for member in lineup:
             if bundle == self._bundles.item(member):
@@ -282,7 +291,7 @@ class CandidateArrays:
         """
         teams = self._teams[places, None] == self._teams[lineups]
         bundles = self._bundles[places, None] == self._bundles[lineups]
-        joins: Flags = ~(teams | bundles).any(axis=1)
+        joins: Flags = ~(teams | bundles).any(axis=1) & (self.room[places] > 0)
         return joins
 
     def _nearness(self, lead: Indices, places: Indices) -> Floats:

@@ -47,6 +47,11 @@ class CandidateIdentities:
         return np.array([each.is_anchor for each in self.who], np.bool_)
 
     @cached_property
+    def most_in_flight(self) -> Floats:
+        """Each candidate's limit of matches in flight; infinite without one."""
+        return np.array([each.most_in_flight or np.inf for each in self.who], np.float64)
+
+    @cached_property
     def free(self) -> frozenset[EntryId]:
         """The anchors that may share a lineup with others of their team."""
         return free_anchors(self.who) if self.is_anchor.any() else frozenset()

@@ -40,6 +40,9 @@ class Candidate(Struct, frozen=True, gc=False):
     """Below 1: it plays at most this share of the games that entries of pace 1 play on average,
     and ``PLACING_GAMES`` more.
     """
+    most_in_flight: int | None = None
+    """Most matches in flight; None: no limit. So one slow remote agent does not hold up the others.
+    """
 
     @property
     def seat(self) -> LineupSeat:

@@ -113,7 +113,7 @@ class _LineupMaker:
         self._same_team = same_team_lineups
         self._rng = rng
         self._noise = np.random.Generator(np.random.PCG64(rng.getrandbits(128)))
-        self._competes = ~field.is_anchor | (seats == 1)
+        self._competes = (~field.is_anchor | (seats == 1)) & (field.room > 0)
         """Which candidates may lead: a lineup of anchors alone would rate nobody."""
         # Values times random factors; the largest leads next. 0: an anchor, a candidate without a
         # legal lineup, or a lead whose lineup is not made yet.
@@ -269,6 +269,7 @@ class _LineupMaker:
         if lineups:
             places = self._field.count_as_played(lineups)
             keen = self._field.value[places] * self._random_factors(len(places))
+            self._competes[places] &= self._field.room[places] > 0
             self._keen[places] = np.where(self._competes[places], keen, 0.0)
 
     def _random_factors(self, count: int) -> Floats:
@@ -309,6 +310,9 @@ class _LineupMaker:
         lineup = self._holdings.complete_lineup(lead, self._rng)
         if lineup is None:
             self._keen[~self._holdings.seatable(self._rng)] = 0.0
+        elif not (self._field.room[lineup] > 0).all():
+            self._keen[lead] = 0.0
+            return None
         return lineup
 
     def _draw_anybody(self, lineup: Sequence[int]) -> int | None:

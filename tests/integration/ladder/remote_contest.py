@@ -106,6 +106,21 @@ def rested(contest: Contest, entry: EntryId) -> None:
     )
 
 
+def lose_unanswered(contest: Contest, entry: EntryId, other: EntryId) -> None:
+    """Make the entry in seat 0, which has no strikes left, lose a rated match by being away."""
+    match_id = contest.rated(entry, other)
+    order = lease.claim_match(contest.conn, match_id, "w1")
+    assert order is not None
+    assert order.excused_seats == frozenset()
+    verdicts = ["ERROR", "DONE"]
+    accepted = contest.finish(match_id, order.attempt, [2, 1], verdicts, answered=False)
+    assert accepted is FinishResult.ACCEPTED
+
+
+def use_first_rules(contest: Contest) -> None:
+    contest.conn.execute("update seasons set rules_version = 1 where id = %s", (contest.season.id,))
+
+
 def wait_seconds(contest: Contest, entry: EntryId) -> float:
     row = contest.conn.execute(
         "select extract(epoch from next_try_at - clock_timestamp()) from entries where id = %s",

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from ladder.entries import declared_entry, entries
+from ladder.entries.records import EntryState
 from ladder.errors import Conflict
+from ladder.ids import EntryId, TeamId
 from ladder.leagues import seasons
 from ladder.ratings import fitting, standing_versions
 from ladder.standings import leaderboard
@@ -14,40 +16,59 @@ from tests.integration.ladder.contest import Contest
 from tests.integration.ladder.test_fitting import play, refit
 
 
-def test_a_declared_entry_represents_its_team_in_both_layers(
+def stands_by(contest: Contest, team: TeamId) -> EntryId:
+    rows = leaderboard.read_board(contest.conn, contest.season.id).rows
+    return next(row.entry_id for row in rows if row.team_id == team)
+
+
+def test_a_declared_entry_represents_its_team_until_uploads_lock(
     contest: Contest,
 ) -> None:
     conn, season = contest.conn, contest.season.id
     owner, team = contest.team()
     strong, weak = (contest.active(contest.agent(team)) for _ in range(2))
     others = [contest.active() for _ in range(3)]
-    play(contest, [strong, *others], 20)
     play(contest, [*others, weak], 20)
     refit(contest)
-
-    def stands_by() -> str:
-        rows = leaderboard.read_board(conn, season).rows
-        return next(row.entry_id for row in rows if row.team_id == team)
-
-    assert stands_by() == strong
+    assert stands_by(contest, team) == weak
     before = seasons.get_season(conn, season).revision
     declared_entry.declare_entry(conn, season, team, weak, owner)
     assert declared_entry.declared_entry_of_team(conn, season, team) == weak
-    assert stands_by() == weak
     assert seasons.get_season(conn, season).revision == before + 1
+    play(contest, [strong, *others], 20)
     refit(contest)
+    assert stands_by(contest, team) == weak
     found = standing_versions.latest_version(conn, season)
     assert found is not None
     assert (found[1][strong].rank, found[1][weak].rank) == (None, 4)
-    declared_entry.declare_entry(conn, season, team, None, owner)
+    with pytest.raises(Conflict, match="another entry stands for the team"):
+        declared_entry.declare_entry(conn, season, team, strong, owner)
+    seasons.set_season_state(conn, season, "locked")
+    assert declared_entry.declared_entry_of_team(conn, season, team) is None
     refit(contest)
-    assert stands_by() == strong
-    for version in (1, 2):
+    assert stands_by(contest, team) == strong
+    for version in (1, 2, 3):
         written = standing_versions.get_version(conn, season, version).digest
         assert fitting.recompute_digest(conn, season, version) == written
+
+
+def test_by_the_first_rules_a_declaration_stays_after_the_lock(contest: Contest) -> None:
+    conn, season = contest.conn, contest.season.id
+    conn.execute("update seasons set rules_version = 1")
+    owner, team = contest.team()
+    strong, weak = (contest.active(contest.agent(team)) for _ in range(2))
+    others = [contest.active() for _ in range(3)]
+    play(contest, [strong, *others], 20)
+    play(contest, [*others, weak], 20)
+    refit(contest)
+    assert stands_by(contest, team) == strong
     declared_entry.declare_entry(conn, season, team, weak, owner)
-    entries.retire_entry(conn, weak)
-    assert stands_by() == strong
+    seasons.set_season_state(conn, season, "locked")
+    refit(contest)
+    assert stands_by(contest, team) == weak
+    assert entries.retire_entry(conn, strong).state is EntryState.RETIRED
+    with pytest.raises(Conflict, match="the entry that the team declared"):
+        entries.retire_entry(conn, weak)
 
 
 def test_a_team_declares_only_its_own_active_entry(
@@ -69,7 +90,29 @@ def test_a_team_declares_only_its_own_active_entry(
     seasons.set_season_state(conn, season, "locked")
     with pytest.raises(Conflict, match="locked"):
         declared_entry.declare_entry(conn, season, team, None, owner)
-    assert declared_entry.declared_entry_of_team(conn, season, team) == own
+
+
+def test_no_entry_is_withdrawn_after_uploads_lock(contest: Contest) -> None:
+    entry = contest.active()
+    seasons.set_season_state(contest.conn, contest.season.id, "locked")
+    with pytest.raises(Conflict, match="entries on the board stay until the season ends"):
+        entries.retire_entry(contest.conn, entry)
+    seasons.set_season_state(contest.conn, contest.season.id, "open")
+    assert entries.retire_entry(contest.conn, entry).state is EntryState.RETIRED
+
+
+def test_the_entry_that_stands_is_withdrawn_last(contest: Contest) -> None:
+    _, team = contest.team()
+    lucky, unlucky = (contest.active(contest.agent(team)) for _ in range(2))
+    others = [contest.active() for _ in range(3)]
+    play(contest, [lucky, *others], 1)
+    play(contest, [*others, unlucky], 20)
+    refit(contest)
+    assert stands_by(contest, team) == unlucky
+    with pytest.raises(Conflict, match="this entry stands for the team"):
+        entries.retire_entry(contest.conn, unlucky)
+    entries.retire_entry(contest.conn, lucky)
+    assert entries.retire_entry(contest.conn, unlucky).state is EntryState.RETIRED
 
 
 def test_an_only_entry_without_games_is_not_represented_by_itself(contest: Contest) -> None:

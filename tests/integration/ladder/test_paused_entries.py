@@ -16,17 +16,56 @@ from ladder.moderation import disqualifications
 from tests.integration.ladder.contest import Contest, hello, make_contest
 from tests.integration.ladder.remote_contest import (
     active,
+    be_away,
     earlier,
     judge,
+    lose_unanswered,
     paused,
+    play,
     state,
+    use_first_rules,
     wait_seconds,
 )
 from tests.integration.ladder.remote_contest import conn as conn
 from tests.integration.ladder.remote_contest import contest as contest
 
 
-def test_a_paused_entry_is_tried_at_growing_intervals(contest: Contest) -> None:
+def test_a_paused_entry_plays_again_after_growing_waits(contest: Contest) -> None:
+    entry = paused(contest)
+    since = entries.get_entry(contest.conn, entry).activated_at
+    assert 590 < wait_seconds(contest, entry) <= 600
+    for hours in (1.0, 6.0, 24.0, 24.0):
+        assert remote_agents.retry_due_entries(contest.conn) == []
+        contest.conn.execute("update entries set next_try_at = now() where id = %s", (entry,))
+        assert remote_agents.retry_due_entries(contest.conn) == [entry]
+        found = entries.get_entry(contest.conn, entry)
+        assert (found.state, found.strikes) == (EntryState.ACTIVE, 3)
+        assert (found.paused_at, found.next_try_at, found.activated_at) == (None, None, since)
+        lose_unanswered(contest, entry, contest.entries[0])
+        found = entries.get_entry(contest.conn, entry)
+        assert (found.state, found.strikes, found.faults > 0) == (EntryState.PAUSED, 3, True)
+        assert hours * 3600 - 10 < wait_seconds(contest, entry) <= hours * 3600
+    earlier(contest, entry, days=8)
+    assert remote_agents.retry_due_entries(contest.conn) == [entry]
+    assert state(contest, entry) is EntryState.ACTIVE
+
+
+def test_ten_answered_matches_allow_one_more_void_match(contest: Contest) -> None:
+    entry = paused(contest)
+    remote_agents.retry_paused_entry(contest.conn, entry)
+    judge(contest, entry)
+    for _ in range(10):
+        play(contest, contest.rated(entry, contest.entries[0]))
+    assert entries.get_entry(contest.conn, entry).strikes == 2
+    be_away(contest, entry, contest.entries[0])
+    assert (state(contest, entry), round(wait_seconds(contest, entry), -1)) == (
+        EntryState.PAUSED,
+        600,
+    )
+
+
+def test_by_the_first_rules_a_paused_entry_is_tried_at_growing_intervals(contest: Contest) -> None:
+    use_first_rules(contest)
     entry = paused(contest)
     for hours in (1.0, 6.0, 24.0, 24.0):
         assert remote_agents.retry_due_entries(contest.conn) == []
@@ -48,11 +87,21 @@ def test_a_passed_try_reactivates_a_paused_entry(contest: Contest) -> None:
         remote_agents.retry_paused_entry(contest.conn, entry)
     judge(contest, entry)
     found = entries.get_entry(contest.conn, entry)
-    assert (found.state, found.strikes, found.reason) == (EntryState.ACTIVE, 0, None)
+    assert (found.state, found.strikes) == (EntryState.ACTIVE, 3)
+    assert found.reason == "after three strikes an unanswered match is a loss"
     assert (found.paused_at, found.next_try_at, found.deadline_at) == (None, None, None)
     assert found.activated_at == since
     with pytest.raises(Conflict, match="only a paused entry"):
         remote_agents.retry_paused_entry(contest.conn, entry)
+
+
+def test_by_the_first_rules_a_passed_try_clears_the_strikes(contest: Contest) -> None:
+    use_first_rules(contest)
+    entry = paused(contest)
+    remote_agents.retry_paused_entry(contest.conn, entry)
+    judge(contest, entry)
+    found = entries.get_entry(contest.conn, entry)
+    assert (found.state, found.strikes, found.reason) == (EntryState.ACTIVE, 0, None)
 
 
 def test_an_owner_may_not_try_again_within_a_minute(contest: Contest) -> None:
@@ -64,7 +113,8 @@ def test_an_owner_may_not_try_again_within_a_minute(contest: Contest) -> None:
         remote_agents.retry_paused_entry(contest.conn, entry)
 
 
-def test_a_void_try_is_repeated(contest: Contest) -> None:
+def test_by_the_first_rules_a_void_try_is_repeated(contest: Contest) -> None:
+    use_first_rules(contest)
     entry = paused(contest)
     remote_agents.retry_paused_entry(contest.conn, entry)
     match_id = contest.validation(entry)
@@ -79,7 +129,8 @@ def test_a_void_try_is_repeated(contest: Contest) -> None:
     assert wait_seconds(contest, entry) > 3000
 
 
-def test_a_paused_entry_is_retired_after_seven_days(contest: Contest) -> None:
+def test_by_the_first_rules_a_paused_entry_is_retired_after_seven_days(contest: Contest) -> None:
+    use_first_rules(contest)
     gone, kept = paused(contest), paused(contest)
     earlier(contest, gone, days=8)
     assert remote_agents.retry_due_entries(contest.conn) == [gone]
@@ -110,7 +161,6 @@ def test_a_paused_entry_may_be_retired_or_disqualified(contest: Contest) -> None
     )
     assert state(contest, second) is EntryState.PAUSED
     assert remote_agents.retry_due_entries(contest.conn) == [second]
-    judge(contest, second)
     assert state(contest, second) is EntryState.ACTIVE
 
 
@@ -120,16 +170,29 @@ def test_a_newer_submission_replaces_a_paused_entry(conn: Connection) -> None:
     agent = contest.agent()
     old = paused(contest, agent)
     new = active(contest, agent)
-    assert state(contest, old) is EntryState.PAUSED
-    remote_agents.retry_paused_entry(conn, old)
-    judge(contest, old)
     assert (state(contest, old), state(contest, new)) == (EntryState.RETIRED, EntryState.ACTIVE)
-    assert entries.get_entry(conn, old).reason == "newer submissions of its agent play instead"
+    found = entries.get_entry(conn, old)
+    assert found.reason == "newer submissions of its agent play instead"
+    assert (found.pause_cause, found.next_try_at, found.paused_at) == (None, None, None)
 
 
-def test_a_reinstated_paused_entry_gets_new_days_to_answer(
-    contest: Contest,
-) -> None:
+def test_paused_entries_count_in_the_limit_of_a_team(conn: Connection) -> None:
+    contest = make_contest(conn, seats=2, remote_agents=True, team_active_limit=2)
+    workers.register_worker(conn, hello("w1", profiles=("numpy", "remote")))
+    _, team = contest.team()
+    old = paused(contest, contest.agent(team))
+    newer = [active(contest, contest.agent(team)) for _ in range(2)]
+    assert [state(contest, each) for each in (old, *newer)] == [
+        EntryState.RETIRED,
+        EntryState.ACTIVE,
+        EntryState.ACTIVE,
+    ]
+    outcome = conn.execute("select outcome from pauses where entry_id = %s", (old,)).fetchone()
+    assert outcome == ("retired",)
+
+
+def test_by_the_first_rules_a_reinstated_entry_gets_new_days_to_answer(contest: Contest) -> None:
+    use_first_rules(contest)
     entry = paused(contest)
     disqualifications.disqualify(contest.conn, contest.season.id, entry, by=None, reason="cheated")
     assert entries.get_entry(contest.conn, entry).paused_at is None

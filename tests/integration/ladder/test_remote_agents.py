@@ -22,9 +22,11 @@ from tests.integration.ladder.remote_contest import (
     earlier,
     entered,
     judge,
+    lose_unanswered,
     paused,
     play,
     state,
+    use_first_rules,
 )
 from tests.integration.ladder.remote_contest import conn as conn
 from tests.integration.ladder.remote_contest import contest as contest
@@ -114,7 +116,8 @@ def test_the_feed_of_a_team_shows_pauses(contest: Contest) -> None:
     entry = paused(contest, contest.agent(team))
     remote_agents.retry_paused_entry(contest.conn, entry)
     judge(contest, entry)
-    be_away(contest, entry, contest.entries[0], times=3)
+    lose_unanswered(contest, entry, contest.entries[0])
+    use_first_rules(contest)
     earlier(contest, entry, days=8)
     remote_agents.retry_due_entries(contest.conn)
     items = feed.latest_items(contest.conn, Viewer(team_ids=frozenset({team})))
@@ -123,7 +126,7 @@ def test_the_feed_of_a_team_shows_pauses(contest: Contest) -> None:
         ("passed", None),
         ("paused", AWAY),
         ("resumed", None),
-        ("paused", AWAY),
+        ("paused", "it answered none of its moves: it broke"),
         ("given_up", remote_agents.GIVEN_UP),
     ]
 

@@ -238,7 +238,7 @@ def test_a_remote_agent_that_is_away_loses_only_after_the_stated_minutes(
     monkeypatch.setattr(tournament_games, "AWAY_AGAIN", timedelta(0))
     first = next(one for one in cup.open_games() if one.game == 1)
     order = contest.claim(first.match_id)
-    assert order.needs_everybody
+    assert order.excused_seats
     seat = order.profiles.index("remote")
     assert remote_agents.void_for_unreachable_agents(
         conn, first.match_id, order.attempt, "w1", {seat: "no answer"}
@@ -246,7 +246,7 @@ def test_a_remote_agent_that_is_away_loses_only_after_the_stated_minutes(
     cup.advance()
     conn.execute("update tournament_games set waits_until = now()")
     again = next(one for one in cup.open_games() if one.game == 1)
-    assert not contest.claim(again.match_id).needs_everybody
+    assert not contest.claim(again.match_id).excused_seats
 
 
 def test_a_cancelled_tournament_voids_its_games(duels: Contest) -> None:

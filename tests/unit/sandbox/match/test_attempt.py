@@ -46,7 +46,7 @@ def limits(monkeypatch: pytest.MonkeyPatch, *lent: Loan) -> EpisodeRequest:
     monkeypatch.setattr(referee, "play_episode", play_episode)
     lineup = [SeatRequest("torch-gpu", Path("main.py"), 512)] * SEATS
     game: Any = Counting()
-    asked = Attempt(game, {"steps": STEPS}, CLOCK, bytes(16), lineup, 1, needs_everybody=False)
+    asked = Attempt(game, {"steps": STEPS}, CLOCK, bytes(16), lineup, 1, frozenset())
     with pytest.raises(Chosen) as chosen:
         attempt.play(asked, Lenders(Path("node.sock"), None, SEATS))
     (request,) = chosen.value.args

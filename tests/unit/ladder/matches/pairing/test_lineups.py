@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ladder.ids import TeamId
+from ladder.ids import EntryId, TeamId
 from ladder.matches.pairing import (
     Candidate,
 )
@@ -164,3 +164,24 @@ def test_a_tiny_league_repeats_pairs() -> None:
     assert len(pair([candidate(n, in_flight=50) for n in range(4)], 16).lineups) == 16
     two = [candidate(0), *(candidate(n, team_id=TeamId("tea_x")) for n in range(1, 30))]
     assert len(pair(two, 200, seats=2).lineups) == 200
+
+
+@pytest.mark.parametrize("sampled", [False, True])
+@pytest.mark.parametrize("count", [4, 40])
+def test_no_entry_gets_more_matches_in_flight_than_its_limit(sampled: bool, count: int) -> None:
+    field = ladder(count)
+    field[0] = replace(field[0], most_in_flight=4, in_flight=1, games=0, sigma=900.0)
+    field[1] = replace(field[1], most_in_flight=1, in_flight=1)
+    field[2] = replace(field[2], most_in_flight=4, games=0)
+    with pytest.MonkeyPatch.context() as patch:
+        if sampled:
+            patch.setattr(WHOLE_PATH, 0)
+        lineups = players(pair(field, 64, seats=2))
+    games = {each.entry_id: 0 for each in field}
+    for lineup in lineups:
+        for entry in lineup:
+            games[EntryId(entry)] += 1
+    assert [games[each.entry_id] for each in field[1:2]] == [0]
+    assert games[field[0].entry_id] <= 3
+    assert games[field[2].entry_id] <= 4
+    assert len(lineups) == 64 if count == 40 else len(lineups) > 0

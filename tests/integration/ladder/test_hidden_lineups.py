@@ -1,0 +1,77 @@
+"""Who plays in a match that is not over: shown to nobody who could leave it unanswered."""
+
+from __future__ import annotations
+
+import pytest
+
+from ladder.entries import entries
+from ladder.ids import EntryId, MatchId, TeamId
+from ladder.matches import history, lease, live_matches, match_search
+from ladder.matches.match_search import MatchFilter
+from ladder.matches.records import match_resource
+from ladder.people.permissions import may_see
+from ladder.people.records import Viewer
+from tests.integration.ladder.contest import Contest
+from tests.integration.ladder.remote_contest import active
+from tests.integration.ladder.remote_contest import conn as conn
+from tests.integration.ladder.remote_contest import contest as contest
+
+
+def team_of(contest: Contest, entry: EntryId) -> TeamId:
+    return entries.get_entry(contest.conn, entry).team_id
+
+
+def sees(contest: Contest, viewer: Viewer, match_id: MatchId) -> bool:
+    """Whether the viewer sees the match, by its address and in every list alike."""
+    conn, season = contest.conn, contest.season.id
+    match = history.get_match(conn, match_id)
+    by_id = may_see(viewer, match_resource(match, contest.league))
+    agent = match.seats[0].agent_id
+    listed = [
+        history.list_matches(conn, viewer=viewer, season_id=season),
+        history.list_matches(conn, viewer=viewer, agent_id=agent),
+        *(
+            match_search.search_matches(conn, viewer, wanted)
+            for wanted in (
+                MatchFilter(season_id=season),
+                MatchFilter(agent_id=agent),
+                MatchFilter(agent_id=agent, opponent_id=match.seats[1].agent_id),
+                MatchFilter(),
+            )
+        ),
+    ]
+    found = {match_id in {one.id for one in part} for part in listed}
+    assert found == {by_id}
+    return by_id
+
+
+@pytest.fixture
+def lineup(contest: Contest) -> tuple[EntryId, EntryId]:
+    return active(contest), contest.active()
+
+
+def test_a_queued_rated_match_is_shown_to_nobody(
+    contest: Contest, lineup: tuple[EntryId, EntryId]
+) -> None:
+    match_id = contest.rated(*lineup)
+    own = [Viewer(team_ids=frozenset({team_of(contest, entry)})) for entry in lineup]
+    for viewer in (Viewer(), *own):
+        assert not sees(contest, viewer, match_id)
+    count, league = live_matches.count_waiting, contest.league.id
+    agent = entries.get_entry(contest.conn, lineup[0]).agent_id
+    assert [count(contest.conn, viewer, league_id=league) for viewer in own] == [1, 1]
+    assert [count(contest.conn, viewer, agent_id=agent) for viewer in own] == [1, 0]
+
+
+def test_a_running_match_is_hidden_from_teams_with_a_remote_agent_in_it(
+    contest: Contest, lineup: tuple[EntryId, EntryId]
+) -> None:
+    match_id = contest.rated(*lineup)
+    remote, boxed = (Viewer(team_ids=frozenset({team_of(contest, entry)})) for entry in lineup)
+    order = lease.claim_match(contest.conn, match_id, "w1")
+    assert order is not None
+    assert not sees(contest, remote, match_id)
+    assert sees(contest, boxed, match_id)
+    assert sees(contest, Viewer(), match_id)
+    contest.finish(match_id, order.attempt, [1, 2])
+    assert sees(contest, remote, match_id)
