@@ -265,7 +265,14 @@ def _fit_log(conn: Connection, log: SeasonLog, until: int, warm: Messages | None
     reset_count = log.reset_count
     while log.log_no < until:
         log.read(conn, until)
-    return fit_season(log.games, log.parents, warm=warm if log.reset_count == reset_count else None)
+    query = "select rules_version >= %s from seasons where id = %s"
+    is_second = conn.execute(query, (SECOND_RULES, log.season_id)).fetchone() == (True,)
+    return fit_season(
+        log.games,
+        log.parents,
+        warm=warm if log.reset_count == reset_count else None,
+        faults_are_losses=is_second,
+    )
 
 
 def _draw_up_standing(

@@ -63,6 +63,20 @@ class GameTable:
         """Returns these games."""
         return GameTable(self.contenders[rows], self.ranks[rows], self.faults[rows])
 
+    def with_faults_as_losses(self) -> GameTable:
+        """Returns the table with each fault of one seat of two as a plain loss.
+
+        Otherwise an agent that fails in games that it is losing would be rated by its other games,
+        which it wins, and then lowered too far by many faults.
+        """
+        alone = np.count_nonzero(self.faults, axis=1) == 1
+        lost = self.faults & (alone & (self.contenders >= 0).all(axis=1))[:, None]
+        if self.seats != 2 or not lost.any():
+            return self
+        winner = np.where(lost, 0, self.ranks).max(axis=1, keepdims=True)
+        ranks = np.where(lost, winner + 1, self.ranks).astype(np.int16)
+        return GameTable(self.contenders, ranks, self.faults & ~lost)
+
     def without(self, out: NDArray[np.bool_]) -> GameTable:
         """Returns the games with empty seats for these contenders, as if they had never played."""
         gone = (self.contenders >= 0) & out[self.contenders]

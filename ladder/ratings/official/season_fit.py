@@ -6,6 +6,7 @@ The service and the simulated ladders of ``benchmarks.rating`` call the same fun
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -22,12 +23,23 @@ GROWTH: Final = 1.05
 
 
 def fit_season(
-    games: GameTable, parents: NDArray[np.int32], *, warm: Messages | None = None
+    games: GameTable,
+    parents: NDArray[np.int32],
+    *,
+    warm: Messages | None = None,
+    faults_are_losses: bool = True,
 ) -> Fit:
-    """Returns the fit of all games; ``parents`` are those of ``SeasonLog``: [contenders]."""
+    """Returns the fit of all games; ``parents`` are those of ``SeasonLog``: [contenders].
+
+    ``faults_are_losses``: in games of two seats a fault counts as a plain loss. Seasons of the
+    first rules do without.
+    """
     n = len(parents)
     kept = resubmission_inheritance.parents_to_keep(games, parents)
-    return fit(games, Prior(np.full(n, np.nan), np.full(n, np.nan), kept), warm=warm)
+    prior = Prior(np.full(n, np.nan), np.full(n, np.nan), kept)
+    fitted = fit(games.with_faults_as_losses() if faults_are_losses else games, prior, warm=warm)
+    failed = games.contenders[games.faults & (games.contenders >= 0)]
+    return replace(fitted, failed=np.bincount(failed, minlength=n))
 
 
 def season_seed(season_id: SeasonId) -> int:
