@@ -32,6 +32,8 @@ NAMES = (
     "rating.crowds",
     "rating.suspects",
     "rating.jumps",
+    "rating.rules",
+    "rating.forks",
     "contest_luck",
     "season_order",
     "cards",
