@@ -24,7 +24,6 @@ NOVELTIES: Final = 1 / (1 + 0.3 * np.arange(1 << 12))
 """Factor of a partner's weight by the number of meetings. From 4,095 on it stays the same."""
 NO_MEETINGS: Final = np.zeros(1, np.int32)
 REST: Final = 0.01  # least value of a candidate, as a share of the mean value.
-FULL: Final = 1e-200  # Value of a candidate that has all the matches in flight that it may have.
 SMALLEST_REST: Final = 1e-100  # A smaller rest could be rounded to 0, which means impossible.
 SLOW: Final = 0.1  # share of the least value that remains after the games of a slow pace.
 WHOLE: Final = 1024  # The whole field is considered for each lineup up to this size.
@@ -33,6 +32,8 @@ ENTRIES_A_LEAD: Final = 400  # Larger groups have one lead for so many entries o
 NEAR: Final = 256  # In larger fields: nearest candidates by rating on each side.
 DRAWS: Final = 64  # Draws from those, and as many from the whole field.
 EVEN: Final = np.arange(DRAWS) / DRAWS
+FULL: Final = 1e-200
+"""Value of a candidate that has all the matches in flight that it may have."""
 UNSURE: Final = 0.3
 """Share of both skills' variances that is added to the curves of ``_nearness``. With all of them,
 new entries would meet opponents so far away that the games tell less.

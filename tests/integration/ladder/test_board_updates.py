@@ -23,6 +23,8 @@ class Field:
 
     def __init__(self, contest: Contest) -> None:
         self.contest = contest
+        # By the first rules a team may declare and withdraw any entry.
+        contest.conn.execute("update seasons set rules_version = 1")
         self.owner, self.team = contest.team()
         self.strong, self.weak = (contest.active(contest.agent(self.team)) for _ in range(2))
         self.others = [contest.active() for _ in range(3)]

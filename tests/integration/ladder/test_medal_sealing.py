@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ladder.database.db import Connection
-from ladder.entries import declared_entry, entries
+from ladder.entries import entries
 from ladder.errors import Conflict
 from ladder.ids import EntryId
 from ladder.leagues import sealed_medals, seasons
@@ -141,7 +141,7 @@ def test_the_number_of_teams_is_kept_once_uploads_lock(conn: Connection) -> None
     play(contest, four, 20)
     turn(contest, "locked")
     refit(contest)
-    entries.retire_entry(conn, four[3])
+    entries.retire_entry(conn, four[3], with_team=True)
     refit(contest)
     assert [row.medal for row in board(contest)] == [*Medal]
     version = standing_versions.get_version(conn, contest.season.id, 2)
@@ -266,17 +266,6 @@ def test_an_unplayable_entry_delays_seals_only_for_a_limited_time(settled: Conte
     )
     settled.conn.execute("update workers set live_until = now() + interval '1 hour'")
     assert sealed() == 3
-
-
-def test_a_declared_entry_is_not_retired_once_uploads_are_locked(
-    contest: Contest, four: list[EntryId]
-) -> None:
-    play(contest, four, 4)
-    team = entries.get_entry(contest.conn, four[3]).team_id
-    declared_entry.declare_entry(contest.conn, contest.season.id, team, four[3], contest.host)
-    turn(contest, "locked")
-    with pytest.raises(Conflict, match="declared"):
-        entries.retire_entry(contest.conn, four[3])
 
 
 def test_a_season_ending_during_a_fit_gets_a_cold_fit(
