@@ -6,7 +6,8 @@ end should be those of one upload.
 
 - *one*: it uploads once.
 - *newest*: it uploads five times a day and declares nothing.
-- *lucky*: it also declares the entry with the best official score, after each upload.
+- *lucky*: it also declares the entry with the best official score, after each upload. It may do so
+  only while that entry stands for it, and the declaration ends when uploads lock.
 """
 
 from __future__ import annotations
@@ -82,7 +83,8 @@ def _upload(world: worlds.World, ladder: Official, parent: int, rng: np.random.G
 def _declare_best(ladder: Official, own: Sequence[int]) -> None:
     played = [each for each in own if ladder.games_of(each) > 0]
     best = max(played, key=lambda each: ladder.place_of(each).score, default=own[0])
-    ladder.declared = {best}
+    if not played or ladder.place_of(best).rank is not None:
+        ladder.declared = {best}
 
 
 def _outcome(ladder: Official, world: worlds.World, active: Ints, others: int) -> Outcome:

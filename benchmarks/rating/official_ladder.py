@@ -134,8 +134,9 @@ class Official:
         self._field.count_games(self._numbers, self._log)
 
     def close_uploads(self) -> None:
-        """Spends later games on the medal boundaries, with nearer partners."""
+        """Spends later games on the medal boundaries, with nearer partners; ends declarations."""
         self._terms = replace(self._terms, is_open=False)
+        self.declared = set()
 
     def finish_season(self) -> None:
         """Makes the final standing: a cold fit."""

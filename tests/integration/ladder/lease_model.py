@@ -112,14 +112,14 @@ class World:
     def strike(self, entry: EntryId) -> None:
         if entry in self.paused:
             return
-        self.strikes[entry] += 1
+        self.strikes[entry] = min(self.strikes[entry] + 1, STRIKES)
         self.answered[entry] = 0
         if self.strikes[entry] == STRIKES:
             self.paused.add(entry)
 
     def resume(self, entry: EntryId) -> None:
         self.paused.discard(entry)
-        self.strikes[entry] = self.answered[entry] = 0
+        self.answered[entry] = 0
 
     def drop(self, match_id: MatchId, ended: str, *, void: bool) -> None:
         row = self.rows[match_id]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from sandbox.errors import AgentAway, SeatsAway
 from sandbox.match import attempt, referee
 from sandbox.match.attempt import Attempt, Lenders
 from sandbox.match.clock import Clock
@@ -32,11 +33,13 @@ class Chosen(Exception):
     """Carries the limits of an episode, in place of playing it."""
 
 
-def limits(monkeypatch: pytest.MonkeyPatch, *lent: Loan) -> EpisodeRequest:
+def limits(
+    monkeypatch: pytest.MonkeyPatch, *lent: Loan | AgentAway, excused: frozenset[int] = frozenset()
+) -> EpisodeRequest:
     """What the referee gets for an episode with these loans."""
 
     @contextlib.contextmanager
-    def borrow(*_: object) -> Iterator[tuple[Loan, ...]]:
+    def borrow(*_: object) -> Iterator[tuple[Loan | AgentAway, ...]]:
         yield lent
 
     def play_episode(request: EpisodeRequest) -> None:
@@ -46,7 +49,7 @@ def limits(monkeypatch: pytest.MonkeyPatch, *lent: Loan) -> EpisodeRequest:
     monkeypatch.setattr(referee, "play_episode", play_episode)
     lineup = [SeatRequest("torch-gpu", Path("main.py"), 512)] * SEATS
     game: Any = Counting()
-    asked = Attempt(game, {"steps": STEPS}, CLOCK, bytes(16), lineup, 1, frozenset())
+    asked = Attempt(game, {"steps": STEPS}, CLOCK, bytes(16), lineup, 1, excused)
     with pytest.raises(Chosen) as chosen:
         attempt.play(asked, Lenders(Path("node.sock"), None, SEATS))
     (request,) = chosen.value.args
@@ -65,3 +68,20 @@ def test_seats_on_a_shared_gpu_have_time_to_think_one_after_another(
 def test_seats_with_own_gpus_think_together(monkeypatch: pytest.MonkeyPatch) -> None:
     found = limits(monkeypatch, *[Lent(None)] * SEATS)
     assert found.max_parallel_seats == SEATS
+
+
+def test_a_match_is_not_played_without_an_agent_in_an_excused_seat(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lent = [AgentAway("no connection"), *[Lent(None)] * (SEATS - 1)]
+    with pytest.raises(SeatsAway) as away:
+        limits(monkeypatch, *lent, excused=frozenset({0, 1}))
+    assert away.value.reasons == {0: "no connection"}
+
+
+def test_a_match_is_played_without_an_agent_in_another_seat(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lent = [AgentAway("no connection"), *[Lent(None)] * (SEATS - 1)]
+    found = limits(monkeypatch, *lent, excused=frozenset({1}))
+    assert len(found.loans) == SEATS
