@@ -116,8 +116,9 @@ def play_faults(seats: int, seed: int, *, tells_losses: bool, is_before: bool) -
 
 
 def _told_losses(lineups: Ints, ranks: NDArray[np.int16], faults: Flags) -> Flags:
-    is_last = ranks == ranks.max(axis=1, keepdims=True)
-    return faults | (is_last & (lineups < WATCHED))
+    is_last: Flags = ranks == ranks.max(axis=1, keepdims=True)
+    of_watched: Flags = lineups < WATCHED
+    return np.logical_or(faults, np.logical_and(is_last, of_watched))
 
 
 def mean_text(values: Sequence[float], digits: int) -> str:

@@ -73,7 +73,7 @@ def test_seats_with_own_gpus_think_together(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_match_is_not_played_without_an_agent_in_an_excused_seat(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    lent = [AgentAway("no connection"), *[Lent(None)] * (SEATS - 1)]
+    lent: list[Any] = [AgentAway("no connection"), *[Lent(None)] * (SEATS - 1)]
     with pytest.raises(SeatsAway) as away:
         limits(monkeypatch, *lent, excused=frozenset({0, 1}))
     assert away.value.reasons == {0: "no connection"}
@@ -82,6 +82,6 @@ def test_a_match_is_not_played_without_an_agent_in_an_excused_seat(
 def test_a_match_is_played_without_an_agent_in_another_seat(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    lent = [AgentAway("no connection"), *[Lent(None)] * (SEATS - 1)]
+    lent: list[Any] = [AgentAway("no connection"), *[Lent(None)] * (SEATS - 1)]
     found = limits(monkeypatch, *lent, excused=frozenset({1}))
     assert len(found.loans) == SEATS
