@@ -18,7 +18,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from games import external
-from ladder.database import db, migrate
+from ladder.database import db
 from ladder.errors import Invalid, LadderError
 from ladder.settings import Settings, SetupSettings
 from sandbox.errors import HostFault
@@ -139,7 +139,7 @@ class LocalInstance(ProcessSupervisor):
         self.say("preparing the database")
         try:
             db.require_reachable(self.settings.database_url)
-            migrate.migrate(self.settings.database_url, after=self._embedded)
+            setup.update_database(self.settings.database_url, after=self._embedded)
         except LadderError as error:
             raise StartError(str(error)) from None
         if self._embedded:

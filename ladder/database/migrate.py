@@ -162,19 +162,19 @@ def migrate(url: str, *, after: bool = False) -> MigrationResult:
         later = [file for file in due if known and phase_of(file[0]) is Phase.AFTER]
         fills = [file for file in due if phase_of(file[0]) is Phase.FILL]
         applied = _run_migrations(conn, [file for file in due if file not in later + fills])
-        applied += _try_while_busy(lambda: _run_changed_functions(conn, migrations))
+        applied += try_while_busy(lambda: _run_changed_functions(conn, migrations))
         conn.execute(FILL_LOCK_WAIT)
         applied += _run_migrations(conn, fills)
         conn.execute(LOCK_WAIT)
         if after:
             applied += _run_migrations(conn, later)
-        _try_while_busy(lambda: ensure_partitions(conn, MONTHS_AHEAD))
+        try_while_busy(lambda: ensure_partitions(conn, MONTHS_AHEAD))
         _revoke_rights_of_everybody(conn)
         turn_off_jit(conn)
     return MigrationResult(applied, [] if after else [name for name, _ in later])
 
 
-def _try_while_busy(act: Callable[[], T]) -> T:
+def try_while_busy(act: Callable[[], T]) -> T:
     """Runs a transaction again until it gets its locks. Raises TablesBusy after BUSY_SECONDS."""
     until = time.monotonic() + BUSY_SECONDS
     while True:
@@ -183,7 +183,7 @@ def _try_while_busy(act: Callable[[], T]) -> T:
         except (errors.LockNotAvailable, errors.DeadlockDetected) as error:
             if time.monotonic() > until:
                 raise TablesBusy(
-                    "run the migration again: other processes kept a table locked for"
+                    "run the command again: other processes kept rows or a table locked for"
                     f" {BUSY_SECONDS:g} s ({error.diag.message_primary})"
                 ) from None
             time.sleep(PAUSE_SECONDS)
@@ -222,7 +222,7 @@ def _create_migration_tables(conn: psycopg.Connection) -> None:
 def _run_migrations(conn: psycopg.Connection, migrations: Sequence[File]) -> list[str]:
     """Runs migrations, each in a transaction with its row; returns their names."""
     for file in migrations:
-        _try_while_busy(partial(_run_migration, conn, file))
+        try_while_busy(partial(_run_migration, conn, file))
     return [name for name, _ in migrations]
 
 

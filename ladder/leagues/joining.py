@@ -104,9 +104,8 @@ def _join_roster_team(conn: Connection, league_id: LeagueId, name: str, user_id:
     The team keeps its place in the roster if it is renamed, and loses it if it is merged or
     dissolved. Raises the Conflict of `teams.add_member`.
     """
-    key = name_key(name)
-    digest = hashlib.sha256(key.encode()).digest()
-    conn.execute("select pg_advisory_xact_lock(hashtext(%s))", (f"{league_id} {key}",))
+    digest = team_digest(name)
+    conn.execute("select pg_advisory_xact_lock(hashtext(%s))", (f"{league_id} {digest.hex()}",))
     row = conn.execute(
         "select t.id from roster_teams r join teams t on t.id = r.team_id"
         " where r.league_id = %s and r.name_digest = %s"
@@ -127,3 +126,8 @@ def _join_roster_team(conn: Connection, league_id: LeagueId, name: str, user_id:
     if all(team.id != team_id for team in users.teams_of(conn, user_id)):
         teams.add_member(conn, team_id, user_id, user_id)
     return team_id
+
+
+def team_digest(name: str) -> bytes:
+    """SHA-256 of the key of a roster team's name: names stand elsewhere."""
+    return hashlib.sha256(name_key(name).encode()).digest()

@@ -133,33 +133,6 @@ def _taken(error: errors.UniqueViolation, name: str, slug: str) -> Conflict:
     return Conflict(f"a team {slug!r} already exists; choose another slug", field="slug")
 
 
-def update_name_keys(conn: Connection) -> None:
-    """Gives names of an earlier version their present form and look-alike key; you may repeat it.
-
-    Of two with one key the second stays as it is.
-    """
-    for select, update in (
-        (
-            "select id, name, look_alike from users where erased_at is null order by id",
-            "update users set name = %s, look_alike = %s where id = %s",
-        ),
-        (
-            "select id, name, look_alike from teams order by id",
-            "update teams set name = %s, look_alike = %s where id = %s",
-        ),
-    ):
-        for row_id, *stored in conn.execute(select).fetchall():
-            name = normal_text(stored[0])
-            present = [name, look_alike_key(name)]
-            if stored == present:
-                continue
-            try:
-                with atomic(conn):
-                    conn.execute(update, (*present, row_id))
-            except errors.UniqueViolation:
-                continue
-
-
 def require_all_scopes(conn: Connection, who: Viewer) -> None:
     """Raises Forbidden if the viewer's token has fewer scopes than a session with a password.
 

@@ -9,10 +9,9 @@ from typing import Annotated, Final
 import typer
 
 from ladder.database import db
-from ladder.database import migrate as database_migrate
 from ladder.errors import LadderError
 from ladder.settings import Settings
-from services import embedded_servers
+from services import embedded_servers, setup
 from services.cli.display import AsJson, print_json
 from services.environment_variables import Environment
 
@@ -36,7 +35,7 @@ def migrate(
     try:
         url = _database_url(state)
         db.require_reachable(url)
-        migrated = database_migrate.migrate(url, after=after)
+        migrated = setup.update_database(url, after=after)
     except (LadderError, embedded_servers.EmbeddedError) as error:
         print(f"peck: {error}", file=sys.stderr)
         raise typer.Exit(1) from None

@@ -65,11 +65,3 @@ def test_an_agent_is_found_by_either_spelling_of_its_name(contest: Contest) -> N
         assert subjects.find_subject(contest.conn, season, name) == agent
         assert [one.id for one in agent_lookup.find_similar_agents(contest.conn, ROOT, name, 5)]
         assert [one.id for one in site_search.search_names(contest.conn, ROOT, name)] == [agent]
-
-
-def test_names_of_an_earlier_version_get_their_present_form(conn: Connection) -> None:
-    user = users.create_user(conn, "b0ss \u00e9")
-    conn.execute("update users set name = %s, look_alike = 'b0ss'", ("b0ss e\u0301",))
-    users.update_name_keys(conn)
-    assert users.find_user(conn, "b0ss \u00e9") == user.id
-    assert conn.execute("select look_alike from users").fetchone() == ("bosse",)
