@@ -274,6 +274,7 @@ def test_only_granted_functions_are_open_to_others(database_url: str) -> None:
         "lease_own_queue",
         "lease_register",
         "lease_renew",
+        "lease_waiting",
         "notices_claim",
         "notices_finish",
         "remote_unreachable",
