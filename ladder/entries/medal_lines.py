@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -44,6 +44,24 @@ def anchor_names(
 def refuse_unknown_agents(game: str, rules: MedalRules) -> None:
     """Raises Invalid for the first line that names no reference agent of the game."""
     _refuse_other_agents(rules, reference_agents.agent_names(game), "the game")
+
+
+def refuse_to_lose_agent(
+    conn: Connection, season_id: SeasonId, leaving: Collection[EntryId]
+) -> None:
+    """Raises Conflict if a medal line names the reference agent of one of these entries.
+
+    The caller has locked the season.
+    """
+    rules = MedalRules.from_json(seasons.get_season(conn, season_id).medals)
+    names = anchor_names(conn, season_id) if any(rules.agents) else {}
+    lost = {names[entry] for entry in leaving if entry in names}
+    for medal, name in zip(BEST_FIRST, rules.agents, strict=True):
+        if name in lost:
+            raise Conflict(
+                f"the line of {medal} is measured from {name}, so it cannot leave; while uploads"
+                " are open, the line can be moved first"
+            )
 
 
 def may_move_lines(conn: Connection, season: Season) -> bool:

@@ -12,7 +12,7 @@ from typing import Final
 
 from ladder import ids
 from ladder.database.db import Connection, atomic_function
-from ladder.entries import entries
+from ladder.entries import entries, medal_lines
 from ladder.entries.records import PauseCause
 from ladder.enums import VoidCause
 from ladder.errors import Conflict, Invalid, NotFound
@@ -47,7 +47,8 @@ def disqualify(
     next official fit on, their seats are empty, as if they had never played. All sealed
     medals of the season are revoked. Matches and live ratings stay.
 
-    Raises NotFound, LadderError for another kind of id, Conflict if already disqualified.
+    Raises NotFound, LadderError for another kind of id. Raises Conflict if already disqualified,
+    and for a reference agent that a medal line names.
     """
     which = _column_of_subject(subject)
     season = seasons.get_season(conn, season_id)
@@ -72,6 +73,7 @@ def disqualify(
         for entry, state, _, is_out in rows
         if state != "rejected" and not is_out
     ]
+    medal_lines.refuse_to_lose_agent(conn, season_id, [entry for entry, _ in out])
     excluded = _add_exclusion(conn, season_id, subject)
     if (not excluded and not out) or (which == "id" and rows[0][1] == "rejected"):
         raise Conflict("it is already disqualified, or never passed validation", field="subject")

@@ -144,13 +144,20 @@ def list_participants(
 def list_disqualified(
     conn: Connection, season_id: SeasonId, rows: Iterable[BoardRow]
 ) -> list[DisqualifiedTeam]:
-    """Returns the disqualified teams that have none of these rows of the board, by name."""
+    """Returns the disqualified teams that have none of these rows of the board, by name.
+
+    A team with a later entry, or with one that may still play, is not disqualified.
+    """
     with conn.cursor(row_factory=class_row(DisqualifiedTeam)) as cur:
         found = cur.execute(
             "select distinct on (e.team_id) e.team_id, t.name as team_name, e.agent_id,"
             " a.name as agent_name, e.games from entries e join teams t on t.id = e.team_id"
             " join agents a on a.id = e.agent_id where e.season_id = %s"
-            " and e.disqualified_at is not null and e.team_id <> all (%s)"
+            " and e.disqualified_at is not null and not e.is_anchor and e.team_id <> all (%s)"
+            " and not exists (select 1 from entries o where o.season_id = e.season_id"
+            "   and o.team_id = e.team_id and not o.is_anchor and o.disqualified_at is null"
+            "   and (o.state in ('pending', 'active', 'paused')"
+            "     or o.state = 'retired' and o.id > e.id))"
             " order by e.team_id, e.id desc",
             (season_id, [row.team_id for row in rows]),
         ).fetchall()

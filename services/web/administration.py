@@ -33,6 +33,7 @@ from services.web.account import redirect
 from services.web.forms import Form
 from services.web.page_rendering import PageRoute, render
 from services.web.session import Visitor
+from services.web.sharing import site_address
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 PEOPLE_SHOWN: Final = 50
@@ -159,7 +160,7 @@ def person_page(
         tokens=[one for one in people_tokens.list_tokens(conn, user_id) if not one.revoked_at],
         form=form if form and act == "block" else Form(dict(BLOCK_FORM)),
         link_form=form if form and act == "recovery-link" else Form({"why": ""}),
-        link=f"{str(request.base_url).rstrip('/')}{link}" if link else None,
+        link=f"{site_address(request)}{link}" if link else None,
         is_self=user_id == who.user_id,
     )
 

@@ -13,6 +13,7 @@ from services.web import api_examples, form_texts
 from services.web.api_examples import CallExample
 from services.web.page_rendering import PageRoute, render
 from services.web.session import Visitor
+from services.web.sharing import site_address
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 Json = dict[str, Any]
@@ -95,7 +96,7 @@ def show_group(request: Request, group: str, who: Visitor) -> Response:
         group=group,
         operations=operations,
         shapes=shapes_of(operations, reference.shapes),
-        base_url=str(request.base_url).rstrip("/"),
+        base_url=site_address(request),
     )
 
 

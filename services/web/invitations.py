@@ -28,6 +28,7 @@ from services.web.account import redirect
 from services.web.forms import Form
 from services.web.page_rendering import PageRoute, render
 from services.web.session import Visitor
+from services.web.sharing import site_address
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 SCOPES: Final = ("leagues:write",)
@@ -74,7 +75,7 @@ def create_invitation(
                 max_uses=body.max_uses,
                 expires_at=ends,
             )
-        link = f"{str(request.base_url).rstrip('/')}/join?code={quote(code)}"
+        link = f"{site_address(request)}/join?code={quote(code)}"
     except (ValidationError, LadderError, ProblemError) as error:
         form.add_errors(error)
     return invitations_page(request, conn, who, found, form, link)

@@ -34,7 +34,7 @@ from services.web import documents, leaderboard_page
 from services.web.live import playing_in_league
 from services.web.page_rendering import PageRoute, not_modified, render
 from services.web.session import Visitor
-from services.web.sharing import league_sharing
+from services.web.sharing import league_sharing, site_address
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 Number = Annotated[int, Query(ge=1, le=100_000)]
@@ -168,7 +168,7 @@ def league_page(
         may_appoint=may_appoint(who, found.id),
         board_address=f"/leagues/{found.slug}/board?page={page}{query}",
         recent_address=f"/leagues/{found.slug}/recent?page={page}{query}",
-        base_url=str(request.base_url).rstrip("/"),
+        base_url=site_address(request),
         remote=terms.REMOTE,
         joined=confirmation.joined,
         done=confirmation.done,

@@ -16,6 +16,7 @@ from ladder.people.permissions import may_see
 from ladder.people.records import STRANGER
 from ladder.reports.shown_publicly import public_match
 from services.http import permissions
+from services.http.app_state import app_state_of
 
 EMBED: Final = (640, 480)
 """Width and height of an embedded player in pixels, if the other site names no limit."""
@@ -31,8 +32,10 @@ def embed_code(site: str, match: str, size: tuple[int, int] = EMBED, step: str =
 
 
 def site_address(request: Request) -> str:
-    """The address by which the visitor reached this site, without a slash at its end."""
-    return str(request.base_url).rstrip("/")
+    """The site's ``PECK_BASE_URL``, else as the visitor reached it; without a slash at its end."""
+    settings = app_state_of(request).settings
+    is_set = "base_url" in settings.model_fields_set
+    return (settings.base_url if is_set else str(request.base_url)).rstrip("/")
 
 
 def match_sharing(request: Request, conn: Connection, match: Match) -> dict[str, str] | None:

@@ -35,6 +35,7 @@ from services.web import form_texts, forms, session
 from services.web.account import redirect
 from services.web.page_rendering import PageRoute, render
 from services.web.session import Visitor
+from services.web.sharing import site_address
 from services.web.team_joining import parse_name
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -211,7 +212,7 @@ def season_rows(
 
 def new_link(request: Request, code: str, person: str) -> NewLink:
     """The address of a code on this site, and its QR code as SVG. ``person`` is as in NewLink."""
-    address = str(request.base_url).rstrip("/") + team_invitations.path_of_code(code)
+    address = site_address(request) + team_invitations.path_of_code(code)
     drawn = io.BytesIO()
     segno.make(address, error="m").save(
         drawn, kind="svg", xmldecl=False, svgns=False, omitsize=True, border=2, light="#ffffff"

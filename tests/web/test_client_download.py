@@ -12,7 +12,8 @@ import pytest
 
 from ladder.entries import reference_agents
 from services.web import client_download, documents
-from tests.web.conftest import Site
+from tests.web.conftest import Site, served
+from tests.web.seeding import Contest
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
@@ -32,6 +33,21 @@ def test_quick_start_shows_the_address_of_the_site(site: Site) -> None:
 def test_league_page_says_how_to_get_the_command_line(site: Site) -> None:
     text = site.get("/leagues/hungry-geese").text
     assert f"curl -fsSL {site.address}/peck.tar.gz | tar -xz" in text
+
+
+def test_pages_show_the_configured_address_behind_a_proxy(
+    seeded_database: tuple[str, str, Contest], tmp_path: Path
+) -> None:
+    address = "https://peck.example.org"
+    with served(seeded_database, tmp_path / "log", PECK_BASE_URL=address) as site:
+        quick_start = site.get("/docs/quick-start").text
+        league = site.get("/leagues/hungry-geese").text
+        for text in (quick_start, league):
+            assert f"curl -fsSL {address}/peck.tar.gz | tar -xz" in text
+            assert f"./peck login {address}" in text
+            assert site.address not in text
+        assert f'property="og:url" content="{address}/leagues/hungry-geese"' in league
+        assert address in site.get("/docs/api/leagues").text
 
 
 def test_downloaded_command_line_starts(site: Site, tmp_path: Path) -> None:

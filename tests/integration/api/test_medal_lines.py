@@ -143,6 +143,23 @@ def test_lines_stay_once_uploads_have_closed(fresh_world: World) -> None:
         host.change_season(season, medals={**NUMBERS, "bronze": 1})
 
 
+def test_agent_that_a_line_names_cannot_be_disqualified(world: World) -> None:
+    season, host = league_with_lines(world, "measured"), world.client("host")
+    with world.connect() as conn:
+        row = conn.execute(
+            "select e.id, e.agent_id, e.team_id from entries e join agents a on a.id = e.agent_id"
+            " where e.season_id = %s and a.name = 'Survivor'",
+            (season,),
+        ).fetchone()
+    assert row is not None
+    for subject in row:
+        with pytest.raises(ApiError, match="line of gold") as refused:
+            host.disqualify(season, subject, "no reason")
+        assert refused.value.slug == "conflict"
+    host.change_season(season, medals={**LINES, "gold": 700, "silver": 600})
+    assert host.disqualify(season, row[0], "no line names it")["entries"] == [row[0]]
+
+
 def test_line_moves_only_to_an_anchor_of_the_season(fresh_world: World) -> None:
     season = give_lines(fresh_world, NUMBERS)
     with pytest.raises(ApiError) as refused:

@@ -9,10 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from ladder.ids import SeasonId
+from ladder.moderation.disqualifications import disqualify
+from ladder.standings import participants
 from services.api_client import ApiError
 from tests.integration.api.browsing import browse
 from tests.integration.api.commands import Peck, read
 from tests.integration.api.commands import peck as peck
+from tests.integration.api.shared import fresh_world as fresh_world
 from tests.integration.api.world import World
 
 ROSTER = "name,team,role,external_id\nMember,,,s-1\nSomebody,,viewer,s-2\n"
@@ -148,3 +152,42 @@ def test_a_disqualified_student_stands_in_both_exports(world: World) -> None:
     host.reinstate(season, team, "it did not")
     rows = json.loads(host.standings("public"))["items"]
     assert not any(row["is_disqualified"] for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("state", "is_disqualified"),
+    [("pending", False), ("paused", False), ("active", False), ("retired", False),
+     ("rejected", True)],
+)  # fmt: skip
+def test_team_is_disqualified_only_without_another_entry(
+    fresh_world: World, state: str, is_disqualified: bool
+) -> None:
+    season, team = SeasonId(fresh_world.seasons["public"]), fresh_world.teams["member"]
+    entry = fresh_world.entries["public.member"]
+    with fresh_world.connect() as conn:
+        disqualify(conn, season, entry, by=None, reason="it colludes")
+        conn.execute(
+            "update entries set state = %s where season_id = %s and team_id = %s and id <> %s",
+            (state, season, team, entry),
+        )
+        listed = participants.list_disqualified(conn, season, [])
+    assert [row.team_id for row in listed] == [team] * is_disqualified
+
+
+def test_team_with_an_older_retired_entry_is_disqualified(fresh_world: World) -> None:
+    season, team = SeasonId(fresh_world.seasons["public"]), fresh_world.teams["member"]
+    older, newer = (fresh_world.entries[f"public.{name}"] for name in ("member", "rejected"))
+    with fresh_world.connect() as conn:
+        conn.execute("update entries set state = 'retired' where id = %s", (older,))
+        conn.execute("update entries set state = 'active' where id = %s", (newer,))
+        disqualify(conn, season, newer, by=None, reason="it colludes")
+        listed = participants.list_disqualified(conn, season, [])
+    assert [row.team_id for row in listed] == [team]
+
+
+def test_reference_agent_is_no_disqualified_team(fresh_world: World) -> None:
+    season, entry = SeasonId(fresh_world.seasons["public"]), fresh_world.entries["public.member"]
+    with fresh_world.connect() as conn:
+        conn.execute("update entries set is_anchor = true where id = %s", (entry,))
+        disqualify(conn, season, entry, by=None, reason="it plays badly")
+        assert participants.list_disqualified(conn, season, []) == []
