@@ -107,6 +107,26 @@ def test_a_phone_shows_no_hints_about_keys(site: Site, browser: Browser) -> None
         context.close()
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_document_begins_below_the_edge_of_its_card(tab: Callable[..., Tab], width: int) -> None:
+    page = tab(width=width).open("/docs/quick-start")
+    distance = page.evaluate(
+        "document.querySelector('.prose > div.body > p').getBoundingClientRect().top"
+        " - document.querySelector('.prose').getBoundingClientRect().top"
+    )
+    assert distance > 12
+
+
+def test_steps_stand_apart_from_the_line_above(tab: Callable[..., Tab]) -> None:
+    page = tab(width=390).open("/leagues/hungry-geese")
+    distance = page.evaluate(
+        "(() => { const steps = document.querySelector('.steps');"
+        " return steps.getBoundingClientRect().top"
+        " - steps.previousElementSibling.getBoundingClientRect().bottom; })()"
+    )
+    assert distance >= 8
+
+
 def test_a_page_of_rules_has_its_contents_first_on_a_phone(tab: Callable[..., Tab]) -> None:
     page = tab(width=360).open("/games/hungry_geese")
     contents = page.get_by_text("On this page")
