@@ -102,6 +102,16 @@ def test_postgres_refuses_a_machine_without_tls(
         postgres(deployment, login, authority, "disable")
 
 
+@pytest.mark.parametrize("mode", ["disable", "verify-full"])
+@pytest.mark.parametrize("role", ["peck", "peck_worker", "peck_notifier"])
+def test_postgres_takes_no_login_of_the_site_from_outside(
+    deployment: Deployment, authority: Authority, role: str, mode: str
+) -> None:
+    """Through the published port, behind which Docker shows the address of a gateway."""
+    with pytest.raises(psycopg.OperationalError, match=r"no pg_hba\.conf entry"):
+        postgres(deployment, (role, "secret"), authority, mode)
+
+
 def test_query_that_takes_all_memory_fails_alone(
     deployment: Deployment, login: tuple[str, str], authority: Authority
 ) -> None:
