@@ -31,6 +31,7 @@ from psycopg import errors, sql
 from ladder.database.migration_phases import FIRST, Phase, dropped_functions, phase_of
 from ladder.errors import LadderError
 from ladder.ids import time_part
+from ladder.telemetry import log_event
 
 LOCK: Final = 0x7065636B  # "peck": the advisory lock of migrations
 LOCK_WAIT: Final = "set lock_timeout = '500ms'"
@@ -141,6 +142,7 @@ def migrate(url: str, *, after: bool = False) -> MigrationResult:
     Raises EarlierDatabase, MigrationChanged, FunctionChanged.
     """
     with psycopg.connect(url, autocommit=True) as conn:
+        conn.add_notice_handler(_log_warning)
         conn.execute("select pg_advisory_lock(%s)", (LOCK,))
         _refuse_earlier_database(conn)
         conn.execute(LOCK_WAIT)
@@ -172,6 +174,11 @@ def migrate(url: str, *, after: bool = False) -> MigrationResult:
         _revoke_rights_of_everybody(conn)
         turn_off_jit(conn)
     return MigrationResult(applied, [] if after else [name for name, _ in later])
+
+
+def _log_warning(told: psycopg.errors.Diagnostic) -> None:
+    if told.severity_nonlocalized == "WARNING":
+        log_event("migration_warning", level="warning", warning=told.message_primary)
 
 
 def try_while_busy(act: Callable[[], T]) -> T:

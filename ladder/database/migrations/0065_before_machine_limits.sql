@@ -1,18 +1,22 @@
--- Machines that joined earlier get the limits of those that join now (ladder/machines/machines.py). Who may not
--- set the limit of temporary files leaves it to a superuser.
+-- Machines that joined earlier get the limits of those that join now (ladder/machines/machines.py). A role that
+-- another one made stays as it is, and a warning names the statement for a superuser.
 do $$
 declare
-    v_login text;
+    v_statement text;
 begin
-    for v_login in
-        select login from machines join pg_roles on rolname = login where revoked_at is null
+    for v_statement in
+        select format('alter role %I set %s', login, setting)
+          from machines join pg_roles on rolname = login
+         cross join unnest(array[
+             'statement_timeout = ''20s''',
+             'idle_in_transaction_session_timeout = ''20s''',
+             'temp_file_limit = ''16MB''']) as setting
+         where revoked_at is null
     loop
-        execute format('alter role %I set statement_timeout = ''20s''', v_login);
-        execute format('alter role %I set idle_in_transaction_session_timeout = ''20s''', v_login);
         begin
-            execute format('alter role %I set temp_file_limit = ''16MB''', v_login);
+            execute v_statement;
         exception when insufficient_privilege then
-            null;
+            raise warning 'a limit of a machine is not set; run as a superuser: %', v_statement;
         end;
     end loop;
 end $$;

@@ -27,7 +27,9 @@ from tests.integration.ladder.test_machine_trust import agreed
 from tests.integration.ladder.test_machines import admin as admin
 from tests.integration.ladder.test_machines import joined as joined
 from tests.integration.ladder.test_machines import login
+from tests.waiting import wait_until
 
+LIMITS = dict(migrate.migration_files())["0065_before_machine_limits.sql"]
 pytestmark = pytest.mark.usefixtures("worker_role")
 
 
@@ -202,13 +204,35 @@ def test_a_machine_opens_forty_connections(database_url: str, joined: tuple[Mach
             opened.enter_context(login(database_url, joined))
 
 
-def test_a_statement_of_a_machine_ends(database_url: str, joined: tuple[Machine, str]) -> None:
-    with login(database_url, joined) as own:
-        limits = [
-            own.execute(f"show {name}".encode()).fetchone()
-            for name in ("statement_timeout", "idle_in_transaction_session_timeout")
-        ]
-    assert limits == [("20s",), ("20s",)]
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> tuple[Machine, str]:
+    """A machine whose statements and pauses may last one second."""
+    monkeypatch.setattr(machines, "STATEMENT_SECONDS", 1)
+    made: tuple[Machine, str] = request.getfixturevalue("joined")
+    return made
+
+
+def test_a_statement_of_a_machine_ends(database_url: str, hasty: tuple[Machine, str]) -> None:
+    with login(database_url, hasty) as own, pytest.raises(psycopg.errors.QueryCanceled):
+        own.execute("select pg_sleep(60)")
+
+
+def test_a_pause_of_a_machine_within_a_transaction_ends(
+    conn: Connection, database_url: str, hasty: tuple[Machine, str]
+) -> None:
+    with login(database_url, hasty) as own:
+        own.execute("begin")
+        wait_until(
+            lambda: (
+                conn.execute(
+                    "select from pg_stat_activity where usename = %s", (hasty[0].login,)
+                ).rowcount
+                == 0
+            ),
+            "Postgres ends the session",
+        )
+        with pytest.raises(psycopg.errors.IdleInTransactionSessionTimeout):
+            own.execute("select 1")
 
 
 def test_no_machine_joins_where_its_files_have_no_limit(
@@ -234,13 +258,35 @@ def test_machine_that_joined_earlier_gets_the_limits(
     conn: Connection, joined: tuple[Machine, str]
 ) -> None:
     login = joined[0].login
+    limits = limits_of(conn, login)
+    assert len(limits) == 3
     conn.execute(f"alter role {login} reset all".encode())
-    assert not db.has_file_limit(conn, login)
-    conn.execute(dict(migrate.migration_files())["0065_before_machine_limits.sql"].encode())
-    row = conn.execute("select rolconfig from pg_roles where rolname = %s", (login,)).fetchone()
+    assert limits_of(conn, login) == set()
+    conn.execute(LIMITS.encode())
+    assert limits_of(conn, login) == limits
+
+
+def limits_of(conn: Connection, role: str) -> set[str]:
+    row = conn.execute(
+        "select coalesce(rolconfig, '{}') from pg_roles where rolname = %s", (role,)
+    ).fetchone()
     assert row is not None
-    assert sorted(row[0]) == [
-        "idle_in_transaction_session_timeout=20s",
-        "statement_timeout=20s",
-        "temp_file_limit=16MB",
-    ]
+    return set(row[0])
+
+
+def test_migration_names_the_limits_that_only_a_superuser_may_set(
+    conn: Connection, database_url: str, joined: tuple[Machine, str]
+) -> None:
+    """The roles of machines belong to another role: they came with a dump."""
+    warnings: list[str] = []
+    conn.execute("create role peck_restored login password 'x'")
+    try:
+        conn.execute("grant select on machines to peck_restored")
+        with psycopg.connect(with_login(database_url, "peck_restored", "x")) as restored:
+            restored.add_notice_handler(lambda told: warnings.append(str(told.message_primary)))
+            restored.execute(LIMITS.encode())
+    finally:
+        conn.execute("drop owned by peck_restored")
+        conn.execute("drop role peck_restored")
+    remedy = f"run as a superuser: alter role {joined[0].login} set "
+    assert len([told for told in warnings if remedy in told]) == 3

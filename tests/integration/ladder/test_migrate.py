@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from dataclasses import dataclass
 from typing import Any
@@ -97,6 +98,16 @@ def test_a_changed_migration_is_refused(database_url: str, monkeypatch: pytest.M
     monkeypatch.setattr(migrate, "migration_files", lambda: changed)
     with pytest.raises(migrate.MigrationChanged, match=r"0001_schema.sql was applied with other"):
         migrate.migrate(database_url)
+
+
+def test_warning_of_a_migration_is_logged(
+    database_url: str, version: Version, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "do $$ begin raise notice 'all is well'; raise warning 'ask a superuser'; end $$;"
+    version.is_now(("9002_before_warn.sql", text))
+    migrate.migrate(database_url)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert json.loads(line)["warning"] == "ask a superuser"
 
 
 def test_simultaneous_migrations_apply_each_file_once(database_url: str) -> None:
