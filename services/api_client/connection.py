@@ -13,6 +13,8 @@ import httpx
 Json = dict[str, Any]
 TIMEOUT_SECONDS: Final = 60.0
 CHUNK_BYTES: Final = 1 << 16
+NO_SITE: Final = (502, 503, 504)
+"""Status codes of a site that does not answer now; a web server before it sends them too."""
 
 
 class ApiError(Exception):
@@ -52,7 +54,7 @@ def foreign_answer(status: int) -> str:
             "a web server before the site refuses a request of this size (413); ask the site's"
             " operator to raise its limit (client_max_body_size in nginx)"
         )
-    if status in (502, 503, 504):
+    if status in NO_SITE:
         return (
             f"a web server answers, but the site behind it does not answer ({status}); try again"
             " in a minute"
@@ -61,6 +63,15 @@ def foreign_answer(status: int) -> str:
         f"a web server before the site refuses this request ({status}); check the address, then ask"
         " the site's operator"
     )
+
+
+def problem_of(response: httpx.Response) -> Json:
+    """The problem in an error answer that was read whole, or what `foreign_answer` says."""
+    try:
+        problem = response.json()
+    except ValueError:
+        return {"detail": foreign_answer(response.status_code)}
+    return problem if isinstance(problem, dict) else {}
 
 
 class Connection:
@@ -112,11 +123,7 @@ class Connection:
             raise Unreachable(f"no answer from {self.address}: {error}") from error
         self.refuse_redirect(response)
         if response.is_error:
-            try:
-                problem = response.json()
-            except ValueError:
-                problem = {"detail": foreign_answer(response.status_code)}
-            raise ApiError(problem if isinstance(problem, dict) else {}, response.status_code)
+            raise ApiError(problem_of(response), response.status_code)
         return response
 
     def refuse_other_origin(self, path: str) -> None:

@@ -11,7 +11,15 @@ from typing import Any, Final
 
 import httpx
 
-from services.api_client.connection import CHUNK_BYTES, ApiError, Connection, Json, Unreachable
+from services.api_client.connection import (
+    CHUNK_BYTES,
+    NO_SITE,
+    ApiError,
+    Connection,
+    Json,
+    Unreachable,
+    problem_of,
+)
 
 AGAIN_SECONDS: Final = 3.0
 
@@ -61,18 +69,18 @@ class People(Connection):
 
     def follow_feed(self, after: str | None = None) -> Iterator[Json]:
         """Yields new items of the feed, or the items after this key, without end. Reconnects after
-        the stream ends or breaks, without losing items."""
+        the stream ends or breaks, or while the site does not answer, without losing items."""
         while True:
+            pause = AGAIN_SECONDS
             headers = {**self.headers, **({"Last-Event-ID": after} if after else {})}
             try:
                 with self.http.stream("GET", "/v1/me/feed/stream", headers=headers) as answer:
                     self.refuse_redirect(answer)
                     if answer.is_error:
                         answer.read()
-                        refused = answer.json()
-                        if answer.status_code == 503:
-                            time.sleep(float(answer.headers.get("Retry-After", AGAIN_SECONDS)))
-                            continue
+                        refused = problem_of(answer)
+                        wait = answer.headers.get("Retry-After", "")
+                        pause = float(wait) if wait.isdecimal() else AGAIN_SECONDS
                         if after is None or "begin_at" not in refused:
                             raise ApiError(refused, answer.status_code)
                         yield from self._feed_between(after, refused["begin_at"])
@@ -84,9 +92,12 @@ class People(Connection):
                             after = value
                         elif name == "data":
                             yield json.loads(value)
-            except httpx.HTTPError:
+            except ApiError as error:
+                if error.status not in NO_SITE:
+                    raise
+            except (httpx.HTTPError, Unreachable):
                 pass
-            time.sleep(AGAIN_SECONDS)
+            time.sleep(pause)
 
     def _feed_between(self, after: str, until: str) -> list[Json]:
         """Items of the feed after ``after`` up to ``until``, oldest first."""
@@ -110,7 +121,7 @@ class People(Connection):
                 self.refuse_redirect(answer)
                 if answer.is_error:
                     answer.read()
-                    raise ApiError(answer.json(), answer.status_code)
+                    raise ApiError(problem_of(answer), answer.status_code)
                 with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
                     for chunk in answer.iter_bytes(CHUNK_BYTES):
                         file.write(chunk)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import http.server
 import json
 import socket
+import socketserver
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -141,3 +142,71 @@ def test_site_that_does_not_answer_is_named(kind: str, tmp_path: Path) -> None:
         with client(proxy) as visitor, pytest.raises(ApiError, match="behind it") as caught:
             visitor.get("/v1/leagues")
     assert caught.value.status == 502
+
+
+class Relay(socketserver.ThreadingTCPServer):
+    """Passes connections on to a site. Refuses them until `start`."""
+
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self, site: str) -> None:
+        super().__init__(("127.0.0.1", 0), RelayedConnection, bind_and_activate=False)
+        self.site = (urlsplit(site).hostname, urlsplit(site).port)
+        self.server_bind()
+        self.address = f"http://127.0.0.1:{self.socket.getsockname()[1]}"
+
+    def start(self) -> None:
+        self.server_activate()
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+
+class RelayedConnection(socketserver.BaseRequestHandler):
+    server: Relay
+
+    def handle(self) -> None:
+        with socket.create_connection(self.server.site) as site:
+            threading.Thread(target=copy, args=(self.request, site), daemon=True).start()
+            copy(site, self.request)
+
+
+def copy(source: socket.socket, target: socket.socket) -> None:
+    """Copies until one side closes."""
+    with suppress(OSError):
+        while data := source.recv(1 << 16):
+            target.sendall(data)
+        target.shutdown(socket.SHUT_WR)
+
+
+def test_client_follows_the_feed_beyond_an_absence_of_the_site(
+    kind: str, http: httpx.Client, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("services.api_client.people.AGAIN_SECONDS", 0.1)
+    newest, before, *_ = world.client("member").feed()
+    statuses: list[int] = []
+    with (
+        Relay(str(http.base_url)) as relay,
+        started(kind, tmp_path, relay.address) as proxy,
+        client(proxy, world.tokens["member"]) as member,
+    ):
+
+        def start_site(answer: httpx.Response) -> None:
+            statuses.append(answer.status_code)
+            if len(statuses) == 1:
+                relay.start()
+
+        member.http.event_hooks = {"response": [start_site]}
+        assert next(member.follow_feed(before["key"])) == newest
+        relay.shutdown()
+    assert statuses[0] == 502
+
+
+def test_export_names_a_site_that_does_not_answer(kind: str, tmp_path: Path) -> None:
+    with (
+        Relay("http://127.0.0.1:1") as absent,
+        started(kind, tmp_path, absent.address) as proxy,
+        client(proxy) as visitor,
+        pytest.raises(ApiError, match="behind it"),
+    ):
+        visitor.export_account(tmp_path / "mine.zip", lambda done: None)
+    assert not (tmp_path / "mine.zip").exists()
