@@ -38,7 +38,8 @@ class SeasonToEnter:
     """The season that a submission enters with its upload."""
 
     season: Season
-    profile: str = "numpy"
+    profile: str | None = None
+    """None: as `entries.enter_season` chooses."""
     began: float | None = None
     """Moment of ``time.monotonic`` at which the request arrived; None: now. It must precede the
     deadline."""

@@ -147,7 +147,10 @@ async def upload_submission(
         ),
     ] = None,
     message: Annotated[Note, Query()] = "",
-    profile: Annotated[Profile, Query()] = "numpy",
+    profile: Annotated[
+        Profile | None,
+        Query(description="default: what the submission or its agent has elsewhere, else numpy"),
+    ] = None,
 ) -> Response:
     """Send the raw bytes as body (`curl --data-binary @main.py`), or a form with one file (`curl -F
     file=@main.py`). Repeating an upload gives the same submission and uses no upload.

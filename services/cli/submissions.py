@@ -52,8 +52,11 @@ def submit(
     ] = None,
     message: Annotated[str, typer.Option("-m", "--message", help="A note for your team.")] = "",
     profile: Annotated[
-        str, typer.Option(help="Libraries in the sandbox; see `peck profiles`.")
-    ] = "numpy",
+        str | None,
+        typer.Option(
+            help="Libraries in the sandbox; see `peck profiles`. Default: as before, else numpy."
+        ),
+    ] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the validation.")] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -50,7 +50,7 @@ DEFAULTS: Final = {
     "agent": "",
     "name": "",
     "team": "",
-    "profile": "numpy",
+    "profile": "",
     "message": "",
 }
 FIELDS: Final = (*DEFAULTS, "form_token", "key")
@@ -186,7 +186,7 @@ def submit_file(
 ) -> str:
     """Creates the agent if it is new, the submission and its entry; returns the agent's id."""
     values = form.values
-    if values["profile"] not in NAMES:
+    if values["profile"] not in ("", *NAMES):
         raise Invalid("profile", "choose one of the list")
     if re.fullmatch(LINE, values["message"]) is None:
         raise Invalid("message", field_messages.BY_PATTERN[LINE])
@@ -209,7 +209,7 @@ def submit_file(
             )
         stored = incoming.stored
         sent = Upload(stored.digest, stored.size, name, values["message"])
-        into = SeasonToEnter(season, values["profile"], arrival_of(request))
+        into = SeasonToEnter(season, values["profile"] or None, arrival_of(request))
 
         def act() -> None:
             submit.submit(conn, agent.id, sent, who.user_id, into)
@@ -292,6 +292,6 @@ def upload_page(request: Request, choices: UploadChoices, form: Form) -> Respons
         status=422 if form.wrong else 200,
         form=form,
         choices=choices,
-        profiles=[(name, name) for name in NAMES],
+        profiles=[("", "as before, else numpy"), *((name, name) for name in NAMES)],
         samples=agent_templates(choices),
     )

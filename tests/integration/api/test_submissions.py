@@ -66,6 +66,16 @@ def test_an_uploaded_bundle_can_enter_another_league(fresh_world: World) -> None
     assert len(member.submission_entries(fresh_world.submissions["public.member"])) == 2
 
 
+def test_both_ways_into_a_season_have_one_default_of_the_profile(fresh_world: World) -> None:
+    member = fresh_world.client("member")
+    agent, season = fresh_world.agents["public.member"], fresh_world.seasons["public"]
+    member.upload(agent, GOOD + b"#science", season=season, profile="science")
+    at_once = member.upload(agent, GOOD + b"#at once", season=season)
+    later = member.upload(agent, GOOD + b"#later")["submission"]["id"]
+    entered = member.enter(season, later)
+    assert at_once["entry"]["profile"] == entered["entry"]["profile"] == "science"
+
+
 def test_the_daily_limit_answers_429_with_the_reset_time(fresh_world: World) -> None:
     host = fresh_world.client("host")
     season = host.create_season("public", seats=2, daily_limit=1)
