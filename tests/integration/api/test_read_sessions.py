@@ -12,7 +12,7 @@ from services.web.session import FORMS_OF_READERS
 from tests.integration.api.browsing import Browser, browse
 from tests.integration.api.shared import fresh_world as fresh_world
 from tests.integration.api.shared import world as world
-from tests.integration.api.test_every_page import ACTS, requests, values_of
+from tests.integration.api.test_every_page import ACTS, requests, tournament_of, values_of
 from tests.integration.api.world import World
 
 FORMS = {
@@ -24,14 +24,14 @@ FORMS = {
 """The pattern of each form, by the path of its route."""
 OF_SCRIMS = re.compile(r"scrim|/better$|/comparisons/|/fork$")
 """Forms of unrated games, which a token for scrims may send."""
-READ_FIRST = (
-    "/join",
-    "/device/answer",
-    "/me/notices/channels/{channel}",
-    "/teams/{team}/{act}",
-    "/tournaments/{tournament}/{act}",
-)
-"""Forms whose fields are read before the scope that they need."""
+FIELDS = {
+    "/device/answer": {"answer": "confirm"},
+    "/me/notices/channels/{channel}": {"act": "test"},
+}
+"""Fields that a form needs before it asks for a scope."""
+CHANGES_NOTHING = ("/join",)
+"""Forms that only show a page."""
+LACKS_SCOPE = "this token lacks it"
 
 
 def sent(world: World, scopes: list[str]) -> dict[str, tuple[int, str]]:
@@ -44,7 +44,8 @@ def sent(world: World, scopes: list[str]) -> dict[str, tuple[int, str]]:
         assert token, "the session has a form"
         for method, address in requests(values_of(world)):
             if method == "POST" and path_of(address) not in FORMS_OF_READERS:
-                answers[path_of(address)] = answer(browser, address, token)
+                path = path_of(address)
+                answers[path] = answer(browser, address, token, **FIELDS.get(path, {}))
     return answers
 
 
@@ -52,8 +53,9 @@ def path_of(address: str) -> str:
     return next(path for path, pattern in FORMS.items() if pattern.match(address))
 
 
-def answer(browser: Browser, address: str, token: str) -> tuple[int, str]:
-    given = browser.http.post(address, data={"form_token": token}, follow_redirects=False)
+def answer(browser: Browser, address: str, token: str, **fields: str) -> tuple[int, str]:
+    sent = {"form_token": token, **fields}
+    given = browser.http.post(address, data=sent, follow_redirects=False)
     return given.status_code, given.text
 
 
@@ -77,9 +79,9 @@ def test_a_session_for_scrims_sends_no_other_form(world: World) -> None:
     answers = sent(world, ["read", "scrims:write"])
     wrong = {
         path: status
-        for path, (status, _) in answers.items()
-        if status != 403 and not OF_SCRIMS.search(path)
-        if path not in READ_FIRST or status < 400
+        for path, (status, text) in answers.items()
+        if not OF_SCRIMS.search(path) and path not in CHANGES_NOTHING
+        if status != 403 and LACKS_SCOPE not in text
     }
     assert wrong == {}
 
@@ -92,3 +94,15 @@ def test_a_read_session_takes_no_part_in_a_tournament(world: World, act: str) ->
     with browse(world, "reader") as browser:
         token = browser.form_token("/me/account")
         assert answer(browser, f"/tournaments/none/{act}", token)[0] == 403
+
+
+@pytest.mark.parametrize("act", ["enter", "check-in", "withdraw", "add", "disqualify"])
+def test_a_session_for_scrims_takes_no_part_in_a_tournament(world: World, act: str) -> None:
+    world.tokens["limited"] = world.client("host").mint_token("limited", ["read", "scrims:write"])[
+        "token"
+    ]
+    fields = {"agent": world.agents["private.host"], "reason": "a walk"}
+    with browse(world, "limited") as browser:
+        token = browser.form_token("/me/account")
+        path = f"/tournaments/{tournament_of(world)}/{act}"
+        assert LACKS_SCOPE in answer(browser, path, token, **fields)[1]
