@@ -23,6 +23,7 @@ from ladder.tournaments import (
     course_acts,
     course_notices,
     courses,
+    leaving,
     locking,
     tournament_games,
     tournaments,
@@ -37,18 +38,19 @@ LEAST_IN_FLIGHT: Final = 64
 GAMES_PER_SLOT: Final = 3
 FAILED: Final = "the service has a fault ({}); its operators find it in the log of the scheduler"
 DUE: Final = (
-    "select t.id from tournaments t where"
+    "select t.id from tournaments t where"  # noqa: S608
     " t.state in ('draft', 'registration', 'check_in') and t.locks_at <= now()"
     " or t.state = 'registration' and t.check_in_minutes > 0"
     "   and t.locks_at - make_interval(secs => t.check_in_minutes * 60) <= now()"
     " or t.state = 'locked' and t.starts_at <= now()"
     " or t.state = 'paused' and t.resumes_at <= now()"
-    " or t.state in ('running', 'paused') and (t.is_due or exists (select 1"
+    " or t.state in ('running', 'paused', 'finished') and t.is_due"
+    " or t.state in ('running', 'paused') and exists (select 1"
     "   from tournament_games g join matches m on m.id = g.match_id"
     "   where g.tournament_id = t.id and g.outcome is null and m.state in ('finished', 'void'))"
-    "   or exists (select 1 from tournament_entrants x join agents a on a.id = x.agent_id"
-    "   join teams y on y.id = a.team_id where x.tournament_id = t.id and x.state = 'entered'"
-    "   and y.erased_at is not null))"
+    f" or {tournaments.RUNS} and exists (select 1 from tournament_entrants x"
+    "   join agents a on a.id = x.agent_id join teams y on y.id = a.team_id"
+    "   where x.tournament_id = t.id and x.state = 'entered' and y.erased_at is not null)"
     " or t.state = 'running' and t.problem is null and exists (select 1 from tournament_rounds r"
     "   where r.tournament_id = t.id and r.finished_at is null and r.deadline_at <= now())"
     " order by t.id"
@@ -100,6 +102,8 @@ def advance_one(
     """Does what is due for one tournament now; returns the number of queued games."""
     found = tournaments.lock_tournament_row(conn, tournament_id)
     found = _pass_dates(conn, found)
+    if found.state is TournamentState.FINISHED:
+        _correct_end(conn, found)
     if found.state not in (TournamentState.RUNNING, TournamentState.PAUSED):
         return 0
     tournament_games.settle_games(conn, tournament_id)
@@ -154,14 +158,26 @@ def _pass_dates(conn: Connection, found: Tournament) -> Tournament:
     return tournaments.get_tournament(conn, found.id)
 
 
-def _withdraw_erased(conn: Connection, found: Tournament) -> None:
-    """Withdraws entrants whose owner deleted the account."""
-    conn.execute(
+def _correct_end(conn: Connection, found: Tournament) -> None:
+    """Corrects the places of a finished tournament if it is due, or if entrants left it that runs
+    on as far as everybody knows."""
+    hides_end = tournaments.state_for_all(conn, found) is not TournamentState.FINISHED
+    gone = _withdraw_erased(conn, found) if hides_end else 0
+    was_due = conn.execute(
+        "update tournaments set is_due = false where id = %s and is_due", (found.id,)
+    ).rowcount
+    if gone or was_due:
+        leaving.correct_places(conn, found)
+
+
+def _withdraw_erased(conn: Connection, found: Tournament) -> int:
+    """Withdraws entrants whose owner deleted the account. Returns how many."""
+    return conn.execute(
         "update tournament_entrants x set state = 'withdrawn', last_position = %s from teams t"
         " join agents a on a.team_id = t.id where x.tournament_id = %s and x.state = 'entered'"
         " and a.id = x.agent_id and t.erased_at is not null",
-        (found.position, found.id),
-    )
+        (leaving.last_paired(found), found.id),
+    ).rowcount
 
 
 def _enter_round(advance: TournamentAdvance, course: Course) -> None:

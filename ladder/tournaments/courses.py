@@ -80,7 +80,7 @@ def make_inputs(
     return TournamentInputs(
         found,
         numbered,
-        Event(found.plan, len(numbered), found.draw_seed, prohibited),
+        Event(found.plan, len(numbered), found.draw_seed, prohibited, found.course_rules),
         {
             one.number or 0: parse_position(one.last_position)
             for one in numbered

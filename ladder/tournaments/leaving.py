@@ -31,7 +31,7 @@ def withdraw(
         raise Conflict(f"the tournament is {state}: no agent can be withdrawn any more")
     _take_out(conn, found, agent_id, EntrantState.WITHDRAWN, None)
     tournaments.record_act(conn, tournament_id, "withdraw", by=by, agent_id=agent_id)
-    _correct_places(conn, found)
+    correct_places(conn, found)
 
 
 @atomic_function
@@ -68,7 +68,7 @@ def disqualify(
         season_id=found.season_id,
         details={"tournament": found.id},
     )
-    _correct_places(conn, found)
+    correct_places(conn, found)
 
 
 def _take_out(
@@ -78,20 +78,25 @@ def _take_out(
         "update tournament_entrants set state = %s, reason = %s, last_position ="
         " case when number is not null then %s end where tournament_id = %s and agent_id = %s"
         " and state in ('entered', 'invited')",
-        (state, reason, _last_paired(found), found.id, agent_id),
+        (state, reason, last_paired(found), found.id, agent_id),
     )
     if changed.rowcount != 1:
         _raise_not_entered(conn, found.id, agent_id)
     conn.execute("update tournaments set is_due = true where id = %s", (found.id,))
 
 
-def _correct_places(conn: Connection, found: Tournament) -> None:
-    """Computes the places of a finished tournament again and tells teams which changed."""
+def correct_places(conn: Connection, found: Tournament) -> None:
+    """Computes the places of a finished tournament again and tells teams which changed.
+
+    Raises Conflict if its games do not give an end any more.
+    """
     if found.state is not TournamentState.FINISHED:
         return
     inputs = courses.read_inputs(conn, found)
     games = courses.read_games(conn, found.id)
     course = courses.compute(inputs, games)
+    if not course.finished:
+        raise Conflict("the games that were played do not give the places of this tournament")
     course_acts.write_champion(conn, found, course)
     tournaments.record_act(
         conn, found.id, "correct places", details={"ranking": list(course.ranking)}
@@ -108,7 +113,7 @@ def _raise_not_entered(
     raise NotFound("this agent is not entered")
 
 
-def _last_paired(found: Tournament) -> str:
+def last_paired(found: Tournament) -> str:
     """The round that is played; before the start the one before the first, and after the end the
     one after the last."""
     if found.state is TournamentState.LOCKED:

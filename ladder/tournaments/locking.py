@@ -15,7 +15,7 @@ from ladder.runtime_profiles import REMOTE
 from ladder.standings import leaderboard
 from ladder.tournaments import tournaments
 from ladder.tournaments.entrants import entrants_of
-from ladder.tournaments.formats import check_plan, draw_order
+from ladder.tournaments.formats import RULES, check_plan, draw_order
 from ladder.tournaments.records import Entrant, EntrantState, EntryRule, Tournament, TournamentState
 
 NO_SUBMISSION: Final = "it had no validated submission at the lock"
@@ -82,7 +82,10 @@ def lock_entrants(conn: Connection, tournament_id: TournamentId, by: UserId | No
             ),
         )
     _move_dates(conn, found.id)
-    conn.execute("update tournaments set ranks_by_mean = true where id = %s", (found.id,))
+    conn.execute(
+        "update tournaments set ranks_by_mean = true, course_rules = %s where id = %s",
+        (RULES, found.id),
+    )
     tournaments.set_state(conn, found.id, TournamentState.LOCKED)
     tournaments.record_act(
         conn, found.id, "lock", by=by, details={"entrants": [each.agent_id for each in order]}

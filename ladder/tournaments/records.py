@@ -123,6 +123,8 @@ class Tournament:
     """Secret until the tournament is over."""
     draw_digest: str
     """SHA-256 of the seed."""
+    course_rules: int
+    """``formats.OLD_RULES`` or ``formats.RULES``; fixed at the lock."""
     position: str
     """Stage and round that is played, as in ``1.2``."""
     problem: str | None

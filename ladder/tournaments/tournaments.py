@@ -44,7 +44,8 @@ TOURNAMENT: Final = (
     " t.state, t.entry_rule,"
     " t.most_entrants, t.agents_per_team, t.remote_agents, t.away_minutes, t.check_in_minutes,"
     " t.locks_at, t.starts_at, t.round_minutes, t.resumes_at, t.embargo, t.draw_seed,"
-    " t.draw_digest, t.position, t.problem, t.champion, t.end_reason, t.created_at, t.finished_at"
+    " t.draw_digest, t.course_rules, t.position, t.problem, t.champion, t.end_reason,"
+    " t.created_at, t.finished_at"
     " from tournaments t"
 )
 HIDES: Final = (

@@ -37,6 +37,8 @@ from ladder.tournaments.formats.plan import (
 )
 from ladder.tournaments.formats.plan_check import check_plan, describe_plan, smallest_field
 from ladder.tournaments.formats.records import (
+    OLD_RULES,
+    RULES,
     By,
     Course,
     Event,
@@ -54,6 +56,8 @@ from ladder.tournaments.formats.records import (
 )
 
 __all__ = [
+    "OLD_RULES",
+    "RULES",
     "Box",
     "Bracket",
     "By",

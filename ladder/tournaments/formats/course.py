@@ -21,6 +21,7 @@ from ladder.tournaments.formats.plan import (
 )
 from ladder.tournaments.formats.play_off import add_play_off
 from ladder.tournaments.formats.records import (
+    RULES,
     Course,
     Event,
     Key,
@@ -65,6 +66,8 @@ def play(event: Event, progress: Progress) -> Course:
             champion = stayed[0] if stayed else None
             drawn = drawn_winners(run, stage.pairings)
         else:
+            if event.rules < RULES:  # tie-breaks order all, also those who left
+                order = stage_standings(run, stage.pairings, apart=False)
             field = _next_field(run, order, progress)
     return Course(
         pairings=tuple(pairings),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
-from typing import NewType
+from typing import Final, NewType
 
 from ladder.errors import Invalid
 from ladder.tournaments.formats.decimals import decimal_text
@@ -18,6 +18,11 @@ Entrant = NewType("Entrant", int)
 """Place in the seed order at the lock, from 1."""
 Position = tuple[int, int]
 """A stage and a round, both from 1."""
+OLD_RULES: Final = 1
+RULES: Final = 2
+"""They differ from the old ones in the losers' bracket, in walk-overs whose winner left later, and
+in who goes on if some left.
+"""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -204,6 +209,8 @@ class Event:
     seed: bytes
     prohibited: frozenset[tuple[int, int]] = frozenset()
     """Pairs that a Swiss stage never pairs, because they are of one team."""
+    rules: int = RULES
+    """OLD_RULES or RULES: those of the version that locked it. So its pairings never change."""
 
 
 @dataclass(frozen=True)

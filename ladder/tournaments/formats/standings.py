@@ -36,14 +36,19 @@ LastPlace = tuple[float, float, float, float]
 """What orders entrants of a knock-out; ``_last_place`` explains it."""
 
 
-def stage_standings(run: StageRun, pairings: Sequence[Pairing]) -> list[Standing]:
+def stage_standings(
+    run: StageRun, pairings: Sequence[Pairing], *, apart: bool = True
+) -> list[Standing]:
     """Returns the lines of the table, best first; groups follow one another.
 
-    Whatever the format, who left the stage stands behind all who stayed.
+    Whatever the format, who left the stage stands behind all who stayed, unless ``apart`` is false.
     """
     lines: list[Standing] = []
     for group, members in _groups(run):
         order = _order_of_format(run, group, members, pairings)
+        if not apart:
+            lines += order(members)
+            continue
         stayed = order([each for each in members if run.gone_after(each) is None])
         left = order([each for each in members if run.gone_after(each) is not None])
         if stayed and left:

@@ -6,6 +6,7 @@ from itertools import pairwise
 from random import Random
 
 from ladder.tournaments.formats import (
+    OLD_RULES,
     By,
     Course,
     DoubleElimination,
@@ -106,6 +107,17 @@ def test_boxes_of_a_bracket_do_not_overlap() -> None:
             rows = sorted(each.y for each in drawn.boxes if each.column == column)
             assert all(b - a >= 1 for a, b in pairwise(rows))
             assert all(0.5 <= y <= drawn.height - 0.5 for y in rows)
+
+
+def test_old_rules_keep_the_order_of_an_older_losers_bracket() -> None:
+    for size in (9, 16, 32):
+        places = 2 ** (size - 1).bit_length()
+        nodes = {each.key: each for each in bracket_nodes(DoubleElimination(), 1, size, OLD_RULES)}
+        second_drop = [Key(1, 5, n) for n in range(1, places // 8 + 1)]
+        fed = [nodes[key].origins[1].key for key in second_drop]
+        half = places // 16
+        order = [*range(half + 1, 2 * half + 1), *range(1, half + 1)]
+        assert fed == [Key(1, 4, n) for n in order]
 
 
 def rematches(size: int, trials: int = 1000) -> float:
