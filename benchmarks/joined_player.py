@@ -27,6 +27,7 @@ from sandbox.match import attempt, loans
 from workers import match_attempt
 from workers.main import FAR_KEPT_SECONDS
 from workers.site_blobs import open_match_blobs
+from workers.slots import Slots
 
 T = TypeVar("T")
 
@@ -108,7 +109,9 @@ def main() -> None:
     ):
         setattr(module, name, timed.wrap(part, getattr(module, name)))
     kept_seconds = FAR_KEPT_SECONDS if settings.machine_secret else KEPT_SECONDS
-    context = match_attempt.WorkerContext(settings, blobs, worker, 1, kept_seconds=kept_seconds)
+    context = match_attempt.WorkerContext(
+        settings, blobs, worker, 1, Slots(1), kept_seconds=kept_seconds
+    )
     print("ready", flush=True)
     for line in sys.stdin:
         timed.parts = Parts()

@@ -102,6 +102,7 @@ from services.http.metrics import ApiMetrics, TimingMiddleware
 from services.http.quick_boards import QuickBoardAnswers, QuickBoards
 from services.http.security_headers import SecurityHeaders
 from services.http.uploads import UploadSlots
+from services.server_faults import RememberedFaults
 from services.version import VERSION
 from services.web import routes as pages
 
@@ -214,6 +215,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
                 live_matches,
                 Ending(live_matches.notify_all),
                 WatcherLimits(chosen.live_streams, chosen.live_streams_per_address),
+                RememberedFaults(chosen.redis_url, blobs),
                 Mailer(mail_server, chosen.base_url) if mail_server is not None else None,
                 providers,
             )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -21,6 +23,7 @@ class Part(StrEnum):
     """Holds bundles, replays and logs."""
 
 
+REMEMBERED_SECONDS: Final = 3.0
 TEXTS: Final = {
     Part.REDIS: "Redis is away or refuses writes. Workers ask Postgres for matches every few"
     " seconds, and nobody can watch running matches.",
@@ -55,6 +58,30 @@ def find_faults(redis_url: str, blobs: Blobs) -> list[ServerFault]:
     except BlobsUnavailable as error:
         faults.append(ServerFault(Part.BLOBS, str(error)))
     return faults
+
+
+class RememberedFaults:
+    """The faults that this process found within the last REMEMBERED_SECONDS. Thread-safe."""
+
+    def __init__(self, redis_url: str, blobs: Blobs) -> None:
+        self._redis_url, self._blobs = redis_url, blobs
+        self._lock = threading.Lock()
+        self._found: list[ServerFault] | None = None
+        self._found_at = 0.0
+
+    def find(self) -> list[ServerFault]:
+        """One thread asks the servers at a time. The others get the last answer meanwhile."""
+        found = self._found
+        if self._lock.acquire(blocking=found is None):
+            try:
+                if self._found is None or time.monotonic() > self._found_at + REMEMBERED_SECONDS:
+                    self._found = find_faults(self._redis_url, self._blobs)
+                    self._found_at = time.monotonic()
+                found = self._found
+            finally:
+                self._lock.release()
+        assert found is not None
+        return found
 
 
 class FaultLog:

@@ -30,6 +30,7 @@ from workers.broker import QUEUES, app, machine_login
 from workers.lease_renewal import HeldLease, LeaseRenewal
 from workers.liveness import monitor_stalls, playing_children
 from workers.site_blobs import open_match_blobs
+from workers.slots import Slots
 from workers.standby import MatchQuestions, Standby, redis_reason
 from workers.worker_announcement import WorkerAnnouncement
 
@@ -141,6 +142,7 @@ def prepare_worker(
         blobs,
         worker,
         match_attempt.max_parallel_seats(settings, slots),
+        Slots(slots),
         kept_seconds=FAR_KEPT_SECONDS if is_far else KEPT_SECONDS,
     )
     database = KeptConnection(

@@ -51,6 +51,7 @@ from workers.broker import WakeError, wake_rater
 from workers.lease_renewal import HeldLease, hold_lease
 from workers.live_publishing import publishing
 from workers.liveness import record_answer
+from workers.slots import Slots
 from workers.storage_waits import StorageWaits
 
 NODE_PAUSE_SECONDS = 10.0
@@ -73,6 +74,8 @@ class WorkerContext:
     worker: str
     max_parallel_seats: int
     """Seats of a match that may compute at the same time on this host."""
+    slots: Slots
+    """Matches that all processes of this worker may play at the same time."""
     storage: StorageWaits = field(default_factory=StorageWaits)
     kept_seconds: float = KEPT_SECONDS
     """How long a playing process keeps an unused connection to Postgres."""
@@ -106,7 +109,8 @@ def play_match(
     match_id: MatchId,
     claim: Callable[[db.Connection, MatchId, str], MatchOrder | None] = lease.claim_match,
 ) -> str:
-    """Plays the match if it can be claimed. Returns one word for the log about the outcome.
+    """Plays the match in a free slot if it can be claimed. Returns one word for the log about the
+    outcome.
 
     A failure in the match raises nothing: the function reports it and logs the reason. The
     claim may raise psycopg.Error or ProtocolError. The lease file may raise OSError; then the lease
@@ -116,12 +120,13 @@ def play_match(
         return "no_node"  # not claimed: costs no attempt, and the message comes again
     if not worker_context.storage.answers(worker_context.blobs):
         return "no_storage"
-    with worker_context.database.use() as conn:
-        order = claim(conn, match_id, worker_context.worker)
-    if order is None:
-        return "not_ours"
-    with bind_fields(match=order.match_id):  # the claim may be of another match
-        return _play_claimed(worker_context, order)
+    with worker_context.slots.hold_one():
+        with worker_context.database.use() as conn:
+            order = claim(conn, match_id, worker_context.worker)
+        if order is None:
+            return "not_ours"
+        with bind_fields(match=order.match_id):  # the claim may be of another match
+            return _play_claimed(worker_context, order)
 
 
 def _play_claimed(worker_context: WorkerContext, order: MatchOrder) -> str:

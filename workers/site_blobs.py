@@ -89,15 +89,20 @@ class SiteBlobs:
         return True
 
     def require_room(self) -> None:
-        """Raises BlobsFull if the site says that its blob store is full, BlobsUnavailable."""
+        """Raises BlobsFull if the site says that its blob store is full. Raises BlobsUnavailable if
+        the answer says nothing about it, for example an error page of a proxy."""
         if time.monotonic() < self._had_room_at + ROOM_SECONDS:
             return
         with _answering():
-            answer = self._client.get(f"{self._address}/health/ready")
-        _check_answer(answer)
-        for fault in answer.json().get("faults", []):
-            if fault["part"] == "blobs":
-                raise BlobsFull(f"the site says: {fault['text']}")
+            answer = self._client.get(f"{self._address}/health/ready").raise_for_status()
+        try:
+            texts = {fault["part"]: fault["text"] for fault in answer.json()["faults"]}
+        except (ValueError, LookupError, TypeError) as error:
+            raise BlobsUnavailable(
+                f"{answer.url} answered with something else; check the proxy before the site"
+            ) from error
+        if "blobs" in texts:
+            raise BlobsFull(f"the site says: {texts['blobs']}")
         self._had_room_at = time.monotonic()
 
 

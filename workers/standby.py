@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable
 from functools import partial
@@ -23,7 +24,7 @@ from ladder.matches import lease
 from ladder.telemetry import log_event, traceback_text
 from workers import tasks
 from workers.lease_renewal import held_leases
-from workers.liveness import last_answer_at
+from workers.liveness import STALLED_STATUS, last_answer_at
 from workers.match_attempt import WorkerContext
 from workers.redis_clients import why_redis_takes_no_messages
 
@@ -50,38 +51,47 @@ def ask_while_needed(
     when the reasons begin and end, and errors."""
     has_told = False
     while pause():
-        why = reason()
-        if why and not has_told:
-            log_event("redis_takes_no_messages", level="warning", error=why)
-        elif why is None and has_told:
-            log_event("redis_takes_messages_again")
-        has_told = bool(why)
-        if why is None:
-            continue
         try:
-            ask()
+            why = reason()
+            if why and not has_told:
+                log_event("redis_takes_no_messages", level="warning", error=why)
+            elif why is None and has_told:
+                log_event("redis_takes_messages_again")
+            has_told = bool(why)
+            if why is not None:
+                ask()
         except Exception as error:  # asked again after the next pause
             log_event("ask_failed", level="warning", error=str(error), trace=traceback_text(error))
 
 
 class Standby:
-    """The process beside a worker. ``ask`` runs in it."""
+    """The process beside a worker. ``ask`` runs in it. If it dies, the worker exits and is started
+    again."""
 
     def __init__(self, reason: Callable[[], str | None], ask: Callable[[], object]) -> None:
         self._reason, self._ask = reason, ask
         self._pid = 0
+        self._is_ending = False
 
     def start(self) -> None:
         """Forks the process. Call it while this process has one thread."""
         self._pid = _fork(self._serve)
         worker_shutting_down.connect(lambda **_: self._end(), weak=False)
+        threading.Thread(target=self._end_worker_after_death, daemon=True).start()
 
     def stop(self) -> None:
         """Ends the process. Running matches end first."""
         self._end()
         os.waitpid(self._pid, 0)
 
+    def _end_worker_after_death(self) -> None:
+        os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOWAIT)  # ``stop`` waits for it too
+        if not self._is_ending:
+            log_event("standby_died", level="error")
+            os._exit(STALLED_STATUS)  # the pool's children die too, and their leases expire
+
     def _end(self) -> None:
+        self._is_ending = True
         os.kill(self._pid, signal.SIGTERM)  # a process that nobody waited for keeps its id
 
     def _serve(self) -> None:
@@ -141,9 +151,13 @@ def _fork(run: Callable[[], None]) -> int:
     pid = os.fork()
     if pid:
         return pid
+    status = 1
     try:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         if os.getppid() == parent:
             run()
+        status = 0
+    except Exception as error:
+        log_event("process_failed", level="error", error=str(error), trace=traceback_text(error))
     finally:
-        os._exit(0)  # the parent's connections and threads are not ours to close
+        os._exit(status)  # the parent's connections and threads are not ours to close

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from ladder.database.blobs import BlobsUnavailable, MatchBlobs
+from ladder.errors import LadderError
 from ladder.telemetry import log_event
 from workers.liveness import record_answer
 
@@ -53,7 +54,7 @@ class StorageWaits:
             if self._failed:
                 blobs.exists(NO_BLOB)
             blobs.require_room()
-        except BlobsUnavailable as error:
+        except (BlobsUnavailable, LadderError) as error:  # a site or its proxy may also refuse
             if not self._failed:
                 log_event("storage_away", level="warning", error=str(error))
             self._failed = True

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Depends
 from pydantic import BaseModel, ConfigDict, Field
 
-from services.http.app_state import AppState, Db
+from services.http.app_state import AppState, Db, Faults
 from services.http.lazy_routes import LazyRoute
-from services.server_faults import Part, find_faults
+from services.server_faults import Part
 
 router = APIRouter(tags=["health"], route_class=LazyRoute)
 
@@ -36,13 +36,21 @@ def read_liveness() -> Health:
     return Health()
 
 
-@router.get("/health/ready", summary="Check that the process can serve")
-def read_readiness(conn: Db, app_state: AppState) -> Readiness:
-    """200 if the database and the blob store answer, else 503. The status is `degraded` while Redis
-    takes no messages or the blob store is full: the site serves, but an operator must act."""
-    conn.execute("select 1")
+def ask_blob_store(app_state: AppState) -> None:
+    """Raises BlobsUnavailable if the blob store does not answer."""
     app_state.blobs.exists("0" * 64)
-    faults = find_faults(app_state.settings.redis_url, app_state.blobs)
+
+
+@router.get(
+    "/health/ready",
+    summary="Check that the process can serve",
+    dependencies=[Depends(ask_blob_store)],
+)
+def read_readiness(faults: Faults, conn: Db) -> Readiness:
+    """200 if the database and the blob store answer, else 503. The status is `degraded` while Redis
+    takes no messages or the blob store is full: the site serves, but an operator must act. The
+    faults may be a few seconds old."""
+    conn.execute("select 1")
     return Readiness(
         status="degraded" if faults else "ok",
         faults=[FaultOut.model_validate(fault) for fault in faults],

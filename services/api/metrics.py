@@ -17,7 +17,6 @@ from prometheus_client import Histogram, Metric, generate_latest
 from prometheus_client.core import GaugeMetricFamily as Gauge
 from prometheus_client.registry import Collector
 
-from ladder.database.blobs import Blobs
 from ladder.database.db import Connection
 from ladder.leagues import records
 from ladder.leagues.records import League, Season
@@ -27,11 +26,11 @@ from ladder.matches.matches import QueueCount
 from ladder.people import permissions
 from ladder.people.records import Viewer
 from ladder.reports import season_health
-from services.http.app_state import AppState, Db
+from services.http.app_state import AppState, Db, Faults
 from services.http.auth import Anyone
 from services.http.lazy_routes import LazyRoute
 from services.http.metrics import SEASON
-from services.server_faults import Part, find_faults
+from services.server_faults import Part, ServerFault
 
 router = APIRouter(tags=["health"], route_class=LazyRoute)
 
@@ -41,13 +40,13 @@ class MetricsResponse(PlainTextResponse):
 
 
 @router.get("/metrics", summary="Read metrics", response_class=MetricsResponse)
-def read_metrics(conn: Db, who: Anyone, app_state: AppState) -> MetricsResponse:
+def read_metrics(faults: Faults, conn: Db, who: Anyone, app_state: AppState) -> MetricsResponse:
     """In Prometheus' text format. An administrator's token includes private leagues."""
     shown = visible_playing_seasons(conn, who)
     app_state.measures.observe_new_matches(conn, shown)
     counts = matches.queue_counts(conn, with_hidden=who.is_admin)
     families = [*queue_metrics(counts), *worker_metrics(conn), *season_metrics(conn, shown)]
-    families.append(fault_metric(app_state.settings.redis_url, app_state.blobs))
+    families.append(fault_metric(faults))
     labels = {(league.slug, str(season.number)) for season, league in shown}
     families += [
         series_of_seasons(each, labels)
@@ -102,13 +101,13 @@ def worker_metrics(conn: Connection) -> Iterable[Metric]:
     return serving, slots
 
 
-def fault_metric(redis_url: str, blobs: Blobs) -> Metric:
+def fault_metric(faults: Iterable[ServerFault]) -> Metric:
     failing = Gauge(
         "peck_server_fault",
         "1 while this server has a fault that an operator must mend.",
         labels=("part",),
     )
-    parts = {fault.part for fault in find_faults(redis_url, blobs)}
+    parts = {fault.part for fault in faults}
     for part in Part:
         failing.add_metric((part.value,), float(part in parts))
     return failing

@@ -31,6 +31,7 @@ from services.http.quick_boards import QuickBoards
 from services.http.replay_cache import ReplayCache
 from services.http.stream_limits import StreamLimits
 from services.http.uploads import UploadSlots
+from services.server_faults import RememberedFaults, ServerFault
 
 T = TypeVar("T")
 POOL_SIZE: Final = 20
@@ -64,6 +65,7 @@ class State:
     live: LiveMatches
     ending: Ending
     watchers: WatcherLimits
+    faults: RememberedFaults
     mailer: Mailer | None = None
     """None: the operator set no mail server."""
     providers: Mapping[str, ProviderClient] = field(default_factory=dict)
@@ -135,4 +137,14 @@ def transaction(found: State) -> Iterator[Connection]:
 
 
 AppState = Annotated[State, Depends(app_state)]
+
+
+def server_faults(app_state: AppState) -> list[ServerFault]:
+    """The faults of Redis and of the blob store. Takes seconds while a server hangs."""
+    return app_state.faults.find()
+
+
+Faults = Annotated[list[ServerFault], Depends(server_faults)]
+"""Put it before ``Db`` in a signature: then the route asks the servers before it holds a
+connection."""
 Db = Annotated[Connection, Depends(connection, scope="function", max_concurrency=AT_A_TIME)]

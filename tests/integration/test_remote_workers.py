@@ -31,6 +31,7 @@ from tests.integration.sandbox import remotes
 from tests.integration.sandbox.remotes import Daemon, Servers, ok
 from workers import main, match_attempt, tasks
 from workers.match_attempt import WorkerContext
+from workers.slots import Slots
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +120,7 @@ def worker_context(
         remote_socket=daemon.socket,
         blobs_url=(tmp_path / "blobs").as_uri(),
     )
-    return WorkerContext(settings, blobs, "w1", max_parallel_seats=2)
+    return WorkerContext(settings, blobs, "w1", 2, Slots(1))
 
 
 def enter(contest: Contest, blobs: MatchBlobs, url: str) -> tuple[EntryId, MatchId]:

@@ -17,6 +17,7 @@ from ladder.leagues import seasons
 from ladder.settings import Settings
 from tests.integration.ladder.contest import Contest, digest, make_contest
 from workers.match_attempt import WorkerContext
+from workers.slots import Slots
 
 EAST = b"def agent(observation, configuration):\n    return 'EAST'\n"
 SLOW = b"import time\ndef agent(observation):\n    time.sleep(0.2)\n    return 'EAST'\n"
@@ -53,7 +54,7 @@ def blobs(tmp_path: Path) -> Blobs:
 
 def station_at(socket: Path, run_dir: Path, worker_url: str, blobs: Blobs) -> WorkerContext:
     settings = Settings(worker_database_url=worker_url, run_dir=run_dir, node_socket=socket)
-    return WorkerContext(settings, blobs, "w1", max_parallel_seats=4)
+    return WorkerContext(settings, blobs, "w1", 4, Slots(1))
 
 
 def enter(contest: Contest, blobs: MatchBlobs, bundle: bytes) -> tuple[EntryId, MatchId]:

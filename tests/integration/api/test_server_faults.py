@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Iterator
 
 import httpx
@@ -12,9 +13,12 @@ from redis import Redis
 
 from ladder.database import blobs, db
 from ladder.database.blobs import open_blobs
+from services import server_faults
 from services.server_faults import FaultLog
 from tests.integration.api.conftest import application
 from tests.integration.api.world import World
+from tests.waiting import wait_until
+from workers.redis_clients import why_redis_takes_no_messages
 
 
 @pytest.fixture
@@ -56,7 +60,68 @@ def test_health_and_metrics_name_a_redis_that_refuses_writes(
 ) -> None:
     assert faults(world.http) == ("ok", [])
     full_memory()
+    wait_until(
+        lambda: world.http.get("/health/ready").json()["status"] != "ok", "the site asks again"
+    )
     assert faults(world.http) == ("degraded", ["redis"])
+
+
+@pytest.mark.parametrize("path", ["/health/ready", "/metrics"])
+def test_no_connection_is_held_while_redis_is_asked(
+    world: World, app: FastAPI, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    pool = app.state.peck.pool
+    held: list[int] = []
+
+    def count_and_ask(url: str) -> str | None:
+        stats = pool.get_stats()
+        held.append(stats["pool_size"] - stats["pool_available"])
+        return why_redis_takes_no_messages(url)
+
+    monkeypatch.setattr(server_faults, "why_redis_takes_no_messages", count_and_ask)
+    assert world.http.get(path).status_code == 200
+    assert held == [0]
+
+
+def test_requests_soon_after_each_other_ask_redis_once(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def note_and_ask(url: str) -> str | None:
+        asked.append(url)
+        return why_redis_takes_no_messages(url)
+
+    monkeypatch.setattr(server_faults, "why_redis_takes_no_messages", note_and_ask)
+    monkeypatch.setattr(server_faults, "REMEMBERED_SECONDS", 3600.0)
+    for path in ("/health/ready", "/metrics", "/health/ready"):
+        assert world.http.get(path).status_code == 200
+    assert len(asked) == 1
+
+
+def test_others_get_the_last_answer_while_one_request_asks_redis(
+    blobs_url: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remembered = server_faults.RememberedFaults(redis_url, open_blobs(blobs_url))
+    assert remembered.find() == []
+    monkeypatch.setattr(server_faults, "REMEMBERED_SECONDS", 0.0)
+    asks, goes_on = threading.Event(), threading.Event()
+
+    def hang(url: str) -> str | None:
+        asks.set()
+        goes_on.wait()
+        return "it hangs"
+
+    monkeypatch.setattr(server_faults, "why_redis_takes_no_messages", hang)
+    asking = threading.Thread(target=remembered.find)
+    asking.start()
+    asks.wait()
+    try:
+        assert remembered.find() == []
+    finally:
+        goes_on.set()
+        asking.join()
+    assert [fault.part for fault in remembered.find()] == ["redis"]
 
 
 def test_health_and_metrics_name_a_full_disk(world: World, full_disk: Callable[[], None]) -> None:
