@@ -89,15 +89,15 @@ class FaultLog:
 
     def __init__(self, redis_url: str, blobs: Blobs) -> None:
         self._redis_url, self._blobs = redis_url, blobs
-        self._told: set[Part] = set()
+        self._logged_parts: set[Part] = set()
 
     def log_changes(self, conn: Connection) -> dict[str, int]:
         """Returns no counts."""
         faults = {fault.part: fault for fault in find_faults(self._redis_url, self._blobs)}
         for part, fault in faults.items():
-            if part not in self._told:
+            if part not in self._logged_parts:
                 log_event("server_fault", level="warning", part=part, reason=fault.reason)
-        for part in self._told - faults.keys():
+        for part in self._logged_parts - faults.keys():
             log_event("server_fault_cleared", part=part)
-        self._told = set(faults)
+        self._logged_parts = set(faults)
         return {}

@@ -2,8 +2,8 @@
 
 The playing process holds a lock on ``<run_dir>/leases/<match>.<attempt>``. The kernel drops the
 lock when the process dies, so a locked file means a running match. One thread renews all leases
-of the directory in one call; a lock decides which worker runs it. The file's time of change is that
-of the last renewal. Leases without renewal expire; then ``ladder.matches.lease.reap_lapsed_leases``
+of the directory in one call; a lock decides which worker runs it. Each renewal sets the file's time
+of change. Leases without renewal expire; then ``ladder.matches.lease.reap_lapsed_leases``
 queues their matches again.
 """
 
@@ -135,7 +135,7 @@ class LeaseRenewal(threading.Thread):
         pace = min((lease.lease_seconds / 3 for lease in leases), default=0.0)
         if not leases or time.monotonic() - self._renewed_at < min(pace, LONGEST_PAUSE_SECONDS):
             return
-        # A missing one may just have ended. Its player notices if it was lost.
+        # A missing lease may just have ended. The playing process notices a lost lease.
         for match_id, attempt in self._renew(leases):
             with contextlib.suppress(FileNotFoundError):
                 os.utime(self._run_dir / "leases" / f"{match_id}.{attempt}")

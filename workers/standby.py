@@ -49,15 +49,15 @@ def ask_while_needed(
 ) -> None:
     """Calls ``ask`` after each pause while there is a reason. Ends when a pause returns False. Logs
     when the reasons begin and end, and errors."""
-    has_told = False
+    is_logged = False
     while pause():
         try:
             why = reason()
-            if why and not has_told:
+            if why and not is_logged:
                 log_event("redis_takes_no_messages", level="warning", error=why)
-            elif why is None and has_told:
+            elif why is None and is_logged:
                 log_event("redis_takes_messages_again")
-            has_told = bool(why)
+            is_logged = bool(why)
             if why is not None:
                 ask()
         except Exception as error:  # asked again after the next pause

@@ -37,7 +37,7 @@ LOCK: Final = 0x7065636B  # "peck": the advisory lock of migrations
 LOCK_WAIT: Final = "set lock_timeout = '500ms'"
 """Longest wait of a migration for a lock: all requests for the table wait behind it."""
 FILL_LOCK_WAIT: Final = "set lock_timeout = '10s'"
-"""The same of a fill file, which locks rows alone and would begin again."""
+"""The same limit for a fill file, which locks only rows and restarts from its beginning."""
 BUSY_SECONDS: Final = 120.0
 PAUSE_SECONDS: Final = 0.5
 MONTHS_AHEAD: Final = 2

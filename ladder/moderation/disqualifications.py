@@ -97,8 +97,8 @@ def disqualify(
     )
     # Games of the disqualified affected every team.
     sealed_medals.unseal_all_medals(conn, season_id, audit_id)
-    told = {agent: EntryId(entry) for entry, _, agent, is_out in rows if not is_out}
-    _tell_teams(conn, NoticeKind.AGENT_DISQUALIFIED, told)
+    newest = {agent: EntryId(entry) for entry, _, agent, is_out in rows if not is_out}
+    _tell_teams(conn, NoticeKind.AGENT_DISQUALIFIED, newest)
     return DisqualificationAct(audit_id, subject, tuple(entry for entry, _ in out))
 
 
@@ -170,9 +170,9 @@ def reinstate(
     return DisqualificationAct(audit_id, subject, tuple(back))
 
 
-def _tell_teams(conn: Connection, kind: NoticeKind, told: Mapping[AgentId, EntryId]) -> None:
-    """Tells the teams of these agents; each has its newest entry."""
-    record_events(conn, [(kind, EventSubject(entry_id=entry)) for entry in told.values()])
+def _tell_teams(conn: Connection, kind: NoticeKind, newest: Mapping[AgentId, EntryId]) -> None:
+    """Sends a notice to the team of each agent; ``newest`` gives the newest entry of each."""
+    record_events(conn, [(kind, EventSubject(entry_id=entry)) for entry in newest.values()])
 
 
 def _column_of_subject(subject: str) -> str:

@@ -86,8 +86,8 @@ def _agent(title: str, text: str, *, has_reason: bool = False) -> Callable[[Fact
 
 def _disqualified(facts: Facts) -> Words:
     before, _, why = (facts["reason"] or "").partition(DISQUALIFIED)  # else of another state
-    text = "A host of {league_title} disqualified it. It plays no matches there, and its results do"
-    return _agent("{agent_name} is disqualified", f"{text} not count.", has_reason=True)(
+    text = "A host of {league_title} disqualified this agent. It plays no matches there, and its"
+    return _agent("{agent_name} is disqualified", f"{text} results do not count.", has_reason=True)(
         {**facts, "reason": "" if before else why}
     )
 

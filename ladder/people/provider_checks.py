@@ -38,8 +38,8 @@ def check_issuers(clients: Collection[ProviderClient]) -> None:
             continue
         if named != provider.issuer:
             raise ValueError(
-                f"{SETTING}: provider {provider.key}, issuer: write {named!r}, as the provider"
-                f" names itself, and not {provider.issuer!r}"
+                f"{SETTING}: provider {provider.key}, issuer: write {named!r}, as in the provider's"
+                f" metadata, and not {provider.issuer!r}"
             )
 
 

@@ -79,7 +79,7 @@ class Duel:
 
     @property
     def has_fault(self) -> bool:
-        """Whether one of both broke. Shares and upsets leave the duel out."""
+        """Whether either agent had a fault. Shares and upsets leave such duels out."""
         return self.game.verdict != DONE or self.rival.verdict != DONE
 
 
@@ -102,7 +102,7 @@ class WinShare:
 
     duels: int
     with_fault: int
-    """Further duels, which are left out because one of both broke."""
+    """Further duels, which are left out because either agent had a fault."""
     expected: float | None
     """By current scores; None without duels."""
     actual: float | None

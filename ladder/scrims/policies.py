@@ -102,7 +102,7 @@ def judge(policy: ScrimPolicy, facts: PolicyFacts, games: int = 1) -> PolicyAnsw
     if reason is None and not facts.is_own:
         reason = None if facts.is_reference else _refusal(policy, facts)
         if reason is None and left is not None and games > left:
-            reason = f"it plays {left} more games with your team today (UTC)"
+            reason = f"it accepts only {left} more games from your team today (UTC); ask for fewer"
     is_automatic = facts.is_own or facts.is_reference or policy.accepts_automatically
     return PolicyAnswer(reason is None, reason is None and is_automatic, reason, left)
 

@@ -114,8 +114,8 @@ def _raise_not_entered(
 
 
 def last_paired(found: Tournament) -> str:
-    """The round that is played; before the start the one before the first, and after the end the
-    one after the last."""
+    """Returns the round that is played, as text. Before the start it is round 0 of stage 1; after
+    the end it is the round after the last one."""
     if found.state is TournamentState.LOCKED:
         return "1.0"
     if found.state is not TournamentState.FINISHED:

@@ -106,14 +106,15 @@ class PairsTodayOut(BaseModel):
     """What the limits of a UTC day still allow."""
 
     model_config = ConfigDict(from_attributes=True)
-    pairs: int = Field(description="about, if there are more opponents than seats for them")
+    pairs: int = Field(description="further pairs; a mean if not all opponents sit in each game")
     limit: str = Field(
-        examples=["your team's scrim games a day"], description="the limit that ends them"
+        examples=["your team's scrim games a day"],
+        description="name of the limit that is reached first",
     )
-    used: int = Field(description="games of this limit")
+    used: int = Field(description="games already counted by this limit")
     allowed: int
     resets_at: datetime
-    sentence: str = Field(description="the same for people")
+    sentence: str = Field(description="the values of the other fields as sentences")
 
 
 class ComparisonDetail(ComparisonOut):
@@ -147,7 +148,7 @@ class ComparisonDetail(ComparisonOut):
 def plan_comparison(
     league: LeagueKey, body: NewComparison, conn: Db, who: Scrimmer
 ) -> PairsTodayOut:
-    """Changes nothing. A comparison that needs more pairs goes on when the limit begins anew."""
+    """Changes nothing. A comparison that needs more pairs goes on when the limit resets."""
     return PairsTodayOut.model_validate(
         comparison_requests.plan_comparison(conn, who, league, body)
     )

@@ -85,10 +85,9 @@ class EntryOut(BaseModel):
     )
     strikes: int | None = Field(
         default=None,
-        description="rated matches in which a remote agent was unreachable or answered nothing; "
-        "ten answered matches in a row remove one, the third pauses the entry and makes each "
-        "further unanswered match a loss; shown "
-        "only to its team and graders",
+        description="rated matches that a remote agent did not answer. Ten answered matches in a "
+        "row remove one strike. The third strike pauses the entry; each further unanswered match "
+        "is a loss. Shown only to its team and graders",
     )
     next_try_at: datetime | None = Field(
         default=None,
@@ -114,7 +113,7 @@ class NewEntry(BaseModel):
     submission: Key
     profile: Profile | None = Field(
         default=None,
-        description="default: what the submission or its agent has elsewhere, else numpy",
+        description="default: the profile of the submission or agent elsewhere, else numpy",
     )
 
 

@@ -27,7 +27,9 @@ class FaultOut(BaseModel):
 
 class Readiness(BaseModel):
     status: Literal["ok", "degraded"]
-    faults: list[FaultOut] = Field(description="What an operator must mend; `degraded` has some.")
+    faults: list[FaultOut] = Field(
+        description="Faults that an operator must repair; empty if `ok`."
+    )
 
 
 @router.get("/health/live", summary="Check that the process runs")

@@ -51,7 +51,7 @@ class ShareOut(BaseModel):
 
     model_config = ConfigDict(from_attributes=True)
     duels: int
-    with_fault: int = Field(description="further duels, left out because one of both broke")
+    with_fault: int = Field(description="further duels, left out because either agent had a fault")
     expected: float | None = Field(description="expected share of wins, by the present scores")
     actual: float | None = Field(description="share of wins")
 

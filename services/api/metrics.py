@@ -104,7 +104,7 @@ def worker_metrics(conn: Connection) -> Iterable[Metric]:
 def fault_metric(faults: Iterable[ServerFault]) -> Metric:
     failing = Gauge(
         "peck_server_fault",
-        "1 while this server has a fault that an operator must mend.",
+        "1 while this server has a fault that an operator must repair.",
         labels=("part",),
     )
     parts = {fault.part for fault in faults}

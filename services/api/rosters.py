@@ -84,7 +84,9 @@ class FinalStandingOut(BaseModel):
     medal: str | None
     games: int
     is_anchor: bool
-    is_disqualified: bool = Field(description="such teams come last, by name")
+    is_disqualified: bool = Field(
+        description="whether the team is disqualified; these rows come last, by name"
+    )
     estimates: list[EstimateOut] = Field(
         description="the measures of a season whose matches have one seat; CSV has three columns "
         "for each: the value and both ends of its 95 % interval"

@@ -43,7 +43,9 @@ class TournamentOut(BaseModel):
     position: str = Field(description="stage and round that is played", examples=["1.2"])
     champion: str | None = Field(description="agent id; null until the end is public")
     champion_name: str | None
-    no_champion: str | None = Field(description="why a finished tournament has none; else null")
+    no_champion: str | None = Field(
+        description="why a finished tournament has no champion; otherwise null"
+    )
     problem: str | None = Field(description="for hosts: why the round cannot go on")
     end_reason: str | None
     created_at: datetime

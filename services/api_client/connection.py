@@ -135,17 +135,20 @@ class Connection:
             asked, own = httpx.URL(path), httpx.URL(self.address)
         except httpx.InvalidURL as error:
             raise ApiError(
-                {"detail": f"{self.address} names a wrong address: {error}"}, 502
+                {"detail": f"{self.address} sent a wrong link ({error}); ask its operator"}, 502
             ) from None
         if asked.host and (asked.scheme, asked.netloc) != (own.scheme, own.netloc):
-            detail = f"{self.address} names an address of another site, which is not asked: {path}"
+            detail = (
+                f"{self.address} sent a link to another site, which peck does not follow: {path};"
+                " check the address of the service"
+            )
             raise ApiError({"detail": detail}, 502)
 
     def refuse_redirect(self, response: httpx.Response) -> None:
-        """Raises ApiError for an answer that sends the client elsewhere."""
+        """Raises ApiError for a redirect."""
         if response.is_redirect or response.is_informational:
             elsewhere = response.headers.get("Location", "")
-            detail = f"{self.address} sends the client elsewhere: use the address {elsewhere}"
+            detail = f"{self.address} redirects to {elsewhere}: use that address"
             raise ApiError({"detail": detail}, response.status_code)
 
     def get(self, path: str, **params: Any) -> Json:

@@ -79,7 +79,7 @@ stderr = cast("Console", _Stderr())
 
 
 def printable(text: str) -> str:
-    """The text without characters that steer a terminal, reverse its text or cannot be encoded.
+    """The text without control characters, characters that reverse it or cannot be encoded.
 
     Texts come from other people, agents and the service.
     """

@@ -121,7 +121,7 @@ def insights(
     )
     if left_out := sum(share["with_fault"] for share in found["strengths"].values()):
         stdout.print(
-            f"duels in which one of both broke: {left_out}; expected and actual leave them out;"
+            f"duels with a fault of either agent: {left_out}; expected and actual leave them out;"
             " games, mean place and opponents count them"
         )
     stdout.print()

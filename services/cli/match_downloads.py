@@ -74,7 +74,9 @@ def match_of(ladder: Client, key: str) -> tuple[str, int, str]:
         raise MissingInput(f"wait for match {key}: it is {match['state']}")
     number = match["episodes"][0]["number"]
     if type(number) is not int:  # it becomes a part of a file's name
-        raise MissingInput(f"{ladder.address} names no number of the episode: {number!r:.100}")
+        raise MissingInput(
+            f"{ladder.address} sent a wrong episode number ({number!r:.100}); check the address"
+        )
     return match["id"], 0, str(number)
 
 

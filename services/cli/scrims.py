@@ -92,8 +92,8 @@ def fault_lines(summary: list[Json], played: list[Json]) -> list[str]:
             continue
         why = f": {seat['reason']}; see peck logs {match['id']} {seat['seat'] + 1}"
         lines.append(
-            f"{score['agent_name']} broke in {score['faults']} of {score['games']} games, last with"
-            f" {seat['verdict']}{why if seat['reason'] else ''}"
+            f"{score['agent_name']} had faults in {score['faults']} of {score['games']} games;"
+            f" the newest is {seat['verdict']}{why if seat['reason'] else ''}"
         )
     return lines
 

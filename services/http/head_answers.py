@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 class HeadAnswers:
     """ASGI middleware that shows each HEAD to the routes as GET.
 
-    For the routes the client leaves once the headers are sent. So a stream ends then.
+    The route sees a disconnect once the headers are sent, so a stream ends.
     """
 
     def __init__(self, app: ASGIApp) -> None:

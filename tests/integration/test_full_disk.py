@@ -42,7 +42,7 @@ print([path.name for path in files if path.stat().st_size > 9])
 """
 
 
-def test_a_full_disk_loses_nothing_and_keeps_no_part_of_an_upload() -> None:
+def test_full_disk_keeps_only_complete_blobs() -> None:
     command = [
         *("bwrap", "--dev-bind", "/", "/", "--size", str(4 << 20), "--tmpfs", "/small"),
         *(sys.executable, "-P", "-c", FILLS_A_DISK),

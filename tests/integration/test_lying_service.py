@@ -90,9 +90,7 @@ def written(folder: Path) -> list[Path]:
 
 
 @pytest.mark.parametrize("number", ["../../outside", "/tmp/outside", "a/b", None, [1], 1.5])
-def test_a_number_of_an_episode_that_is_none_is_no_file(
-    service: Lies, tmp_path: Path, number: Any
-) -> None:
+def test_wrong_episode_number_writes_no_file(service: Lies, tmp_path: Path, number: Any) -> None:
     service.answers[f"/v1/matches/{MATCH}"] = {
         **{"id": MATCH, "state": "finished", "game": "golad"},
         "episodes": [{"number": number, "position": 0}],
@@ -102,18 +100,18 @@ def test_a_number_of_an_episode_that_is_none_is_no_file(
     inner.mkdir(parents=True)
     done = peck(service, inner, "replay", MATCH)
     assert (done.returncode, written(tmp_path)) == (1, [])
-    assert "names no number of the episode" in done.stderr
+    assert "sent a wrong episode number" in done.stderr
 
 
 @pytest.mark.parametrize("form", ["{}/v1/leagues", "//{}/v1/leagues", "https://{}/v1/leagues"])
-def test_the_next_page_is_never_of_another_site(
+def test_next_page_on_another_site_is_refused(
     service: Lies, elsewhere: Lies, tmp_path: Path, form: str
 ) -> None:
     host = elsewhere.address if form.startswith("{") else elsewhere.address.partition("//")[2]
     service.answers["/v1/leagues"] = {"items": [], "next": form.format(host)}
     done = peck(service, tmp_path, "league", "list")
     assert done.returncode == 1
-    assert "names an address of another site" in done.stderr
+    assert "sent a link to another site" in done.stderr
 
 
 def test_a_next_page_of_the_own_origin_is_read(service: Lies, tmp_path: Path) -> None:
@@ -126,7 +124,7 @@ def test_a_next_page_of_the_own_origin_is_read(service: Lies, tmp_path: Path) ->
 @pytest.mark.parametrize(
     "arguments", [("league", "list"), ("feed", "--follow"), ("account", "export")]
 )
-def test_a_redirect_is_named_and_not_followed(
+def test_redirect_is_refused_with_its_address(
     service: Lies, elsewhere: Lies, tmp_path: Path, arguments: tuple[str, ...]
 ) -> None:
     moved = (302, {"Location": f"{elsewhere.address}/x"}, b"")
@@ -135,11 +133,11 @@ def test_a_redirect_is_named_and_not_followed(
     service.answers["/v1/me/feed"] = {"items": [], "next": None}
     done = peck(service, tmp_path, *arguments)
     assert done.returncode == 1
-    assert f"sends the client elsewhere: use the address {elsewhere.address}/x" in done.stderr
+    assert f"redirects to {elsewhere.address}/x: use that address" in done.stderr
     assert written(tmp_path) == []
 
 
-def test_an_answer_that_is_no_json_is_named(service: Lies, tmp_path: Path) -> None:
+def test_answer_without_json_gives_an_error_message(service: Lies, tmp_path: Path) -> None:
     service.answers["/v1/leagues"] = (200, {}, b"<html>hello</html>")
     done = peck(service, tmp_path, "league", "list")
     assert (done.returncode, "is no JSON" in done.stderr) == (1, True)
@@ -173,7 +171,7 @@ def test_an_answer_that_is_no_json_is_named(service: Lies, tmp_path: Path) -> No
         ),
     ],
 )
-def test_no_text_of_a_service_steers_the_terminal(
+def test_control_characters_from_a_service_are_not_printed(
     service: Lies, tmp_path: Path, arguments: tuple[str, ...], path: str, answer: Any
 ) -> None:
     service.answers[path] = answer

@@ -54,7 +54,7 @@ def test_other_characters_are_left_to_rich(
         ("a\u00a0b", "a b"),
     ],
 )
-def test_a_cell_has_no_character_that_steers_the_terminal(text: str, shown: str) -> None:
+def test_cell_has_no_control_characters(text: str, shown: str) -> None:
     assert display.cell_text(text) == shown
 
 

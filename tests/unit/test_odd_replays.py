@@ -145,7 +145,7 @@ def test_a_damaged_replay_is_refused(tmp_path: Path, damage: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"address": 7}', '"x"', "null"])
-def test_a_damaged_login_is_named(
+def test_damaged_login_gives_an_error_message(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))

@@ -24,19 +24,19 @@ class PairsToday:
     pairs: int
     """A mean, if there are more opponents than seats for them."""
     limit: str
-    """Name of the limit that ends them, for people."""
+    """Name of the limit that is reached first, for people."""
     used: int
-    """Games of this limit."""
+    """Games that this limit already counts."""
     allowed: int
     resets_at: datetime
 
     @property
     def sentence(self) -> str:
-        """The same for people."""
+        """Returns the values as sentences for people."""
         number = "1 more pair" if self.pairs == 1 else f"{self.pairs:,} more pairs"
         return (
-            f"Today allows about {number}. The limit that ends them: {self.limit}, {self.used:,} of"
-            f" {self.allowed:,} used. It begins anew at {self.resets_at:%Y-%m-%d %H:%M} UTC."
+            f"You can play about {number} today. The limit is {self.limit}: {self.used:,} of"
+            f" {self.allowed:,} are used. It resets at {self.resets_at:%Y-%m-%d %H:%M} UTC."
         )
 
 

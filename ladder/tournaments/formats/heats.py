@@ -96,8 +96,9 @@ def _order_of_turns(
 def plans_of_turns(
     run: StageRun, stage: Heats | SwissHeats, pairings: Sequence[Pairing]
 ) -> dict[int, list[set[int]]]:
-    """Returns each plan of a stage with these heats, by the first round that it plans: the entrants
-    of this round and of each later one.
+    """Returns the plans of a stage with these heats; the key is the first round of the plan.
+
+    A plan lists the entrants of its first round and of each later round.
     """
     plans: dict[int, list[set[int]]] = {}
     before: list[int] = []

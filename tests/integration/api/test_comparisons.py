@@ -140,11 +140,11 @@ def test_command_waits_for_the_verdict_of_the_service(world: World, tmp_path: Pa
         over.set()
         plays.join()
     assert done.returncode == 3, done.stderr
-    assert "The limit that ends them: your team's scrim games a day" in done.stderr
+    assert "The limit is your team's scrim games a day:" in done.stderr
     assert json.loads(done.stdout)["verdict"] == "cannot_tell"
 
 
-def test_page_and_api_say_before_the_start_how_many_pairs_today_allows(world: World) -> None:
+def test_page_and_api_show_the_pairs_that_today_allows(world: World) -> None:
     opponent = world.agents["public.host"]
     newer, older = world.submissions["public.member"], older_submission(world, "public")
     world.client("host").change_agent(opponent, scrims_per_requester_daily=21)
@@ -160,7 +160,7 @@ def test_page_and_api_say_before_the_start_how_many_pairs_today_allows(world: Wo
     assert (plan["pairs"], plan["allowed"]) == ((21 - used) // 2, 21)
     assert plan["limit"] == "your scrim games a day with Flood public.host"
     assert f"at most {plan['pairs']} pairs today" in form
-    assert "The limit that ends them: your team&#39;s scrim games a day" in form
+    assert "The limit is your team&#39;s scrim games a day:" in form
 
 
 def test_waiting_comparison_names_the_limit_and_plays_nothing(world: World) -> None:

@@ -77,7 +77,7 @@ def test_insights_say_which_duels_they_leave_out(fresh_peck: Peck, fresh_world: 
         live_ratings.rate_season(conn, SeasonId(fresh_world.seasons["public"]))
     shown = fresh_peck("insights", "flood-public-member").stdout
     assert "last 2 games: 1 DONE, 1 ERROR" in shown
-    assert "duels in which one of both broke: 1; expected and actual leave them out" in shown
+    assert "duels with a fault of either agent: 1; expected and actual leave them out" in shown
     assert ["1", "1"] in [line.split()[1:3] for line in shown.splitlines()]
 
 

@@ -118,7 +118,7 @@ def test_host_moves_lines_with_an_audit(fresh_world: World) -> None:
     assert refused.value.status == 403
 
 
-def test_standing_from_before_a_change_of_lines_can_be_computed_again(fresh_world: World) -> None:
+def test_standing_made_before_a_change_of_lines_is_reproducible(fresh_world: World) -> None:
     season = give_lines(fresh_world, NUMBERS)
     play_rated(fresh_world, "public")
     before = fit(fresh_world, season)
@@ -130,7 +130,7 @@ def test_standing_from_before_a_change_of_lines_can_be_computed_again(fresh_worl
             assert recompute_digest(conn, season, version) == kept.digest
 
 
-def test_lines_stay_once_uploads_have_closed(fresh_world: World) -> None:
+def test_lines_cannot_move_after_uploads_close(fresh_world: World) -> None:
     season = give_lines(fresh_world, NUMBERS)
     host = fresh_world.client("host")
     host.change_season(season, "locked")

@@ -42,6 +42,9 @@ def test_a_scrim_names_the_faults_of_its_agents(fresh_peck: Peck, fresh_world: W
     with playing_broken_scrims(fresh_world, seat=0):
         names = ("flood-public-member", "flood-public-host", "--league", "public")
         shown = fresh_peck("scrim", *names, "--games", "1").stdout
-    assert "Flood public.member broke in 1 of 1 games, last with ERROR: ZeroDivisionError" in shown
+    assert (
+        "Flood public.member had faults in 1 of 1 games; the newest is ERROR: ZeroDivisionError"
+        in shown
+    )
     assert "see peck logs mat_" in shown
     assert "faults" in shown

@@ -164,7 +164,7 @@ def sort_in_files(own: Connection) -> None:
     )
 
 
-def test_a_machine_fills_no_disk_with_temporary_files(conn: Connection, own: Connection) -> None:
+def test_temporary_files_of_a_machine_are_limited(conn: Connection, own: Connection) -> None:
     before = temporary_bytes(conn)
     with pytest.raises(psycopg.errors.ConfigurationLimitExceeded):
         sort_in_files(own)
@@ -185,7 +185,7 @@ def temporary_bytes(conn: Connection) -> int:
 
 
 @pytest.mark.parametrize("role", [db.WORKER_ROLE, db.NOTIFIER_ROLE])
-def test_a_lesser_role_of_the_site_fills_no_disk(
+def test_temporary_files_of_a_lesser_role_are_limited(
     conn: Connection, database_url: str, role: str
 ) -> None:
     db.set_login(conn, role, "secret")
@@ -235,7 +235,7 @@ def test_a_pause_of_a_machine_within_a_transaction_ends(
             own.execute("select 1")
 
 
-def test_no_machine_joins_where_its_files_have_no_limit(
+def test_join_without_a_limit_on_temporary_files_is_refused(
     conn: Connection, database_url: str, admin: Viewer
 ) -> None:
     """A role that may create roles, but may not set the limit."""

@@ -85,7 +85,7 @@ def test_a_silent_server_is_an_error_after_the_timeout() -> None:
         "\u96ea" * 60,
     ],
 )
-def test_words_of_people_are_literal_in_the_subject(
+def test_subject_shows_text_from_people_unchanged(
     server: MailServer, mailbox: Mailbox, name: str
 ) -> None:
     mail.send_message(server, mail.build_message(server, "ada@example.org", name, "text"))

@@ -90,7 +90,7 @@ def test_a_team_is_told_how_its_validation_ended(contest: Contest) -> None:
 
 
 @pytest.mark.parametrize("of", ["entry", "agent", "team"])
-def test_a_team_is_told_of_its_disqualification_and_reinstatement(
+def test_team_gets_notices_of_its_disqualification_and_reinstatement(
     contest: Contest, of: str
 ) -> None:
     entry = contest.active()
@@ -110,7 +110,7 @@ def test_a_team_is_told_of_its_disqualification_and_reinstatement(
     assert before.kind is NoticeKind.AGENT_DISQUALIFIED
 
 
-def test_a_rejected_agent_of_a_disqualified_team_gets_no_reason_of_another(
+def test_notice_of_a_disqualified_team_omits_the_reason_of_a_rejection(
     contest: Contest,
 ) -> None:
     entry = contest.pending()

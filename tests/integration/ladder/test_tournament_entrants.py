@@ -232,7 +232,7 @@ def test_refusals_call_a_tournament_with_a_hidden_end_running(duels: Contest) ->
         entrants.check_in(duels.conn, cup.id, agent.id, None)
 
 
-def test_a_team_withdraws_while_the_end_is_hidden_and_not_later(duels: Contest) -> None:
+def test_team_withdraws_only_before_the_public_end(duels: Contest) -> None:
     cup = make_cup(duels, embargo="hidden")
     cup.enter(2)
     cup.start()

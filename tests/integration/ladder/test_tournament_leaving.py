@@ -50,7 +50,7 @@ def test_disqualified_champion_gives_its_place_to_the_next(duels: Contest) -> No
     assert cup.row.champion == 2
 
 
-def test_teams_are_told_their_corrected_places(duels: Contest) -> None:
+def test_teams_get_notices_of_corrected_places(duels: Contest) -> None:
     cup = play_four(duels)
     disqualify(cup, 1)
     assert [kinds(cup, number).count("place") for number in (1, 2, 3, 4)] == [2, 2, 2, 2]
@@ -72,7 +72,7 @@ def test_nobody_is_champion_if_all_left(duels: Contest) -> None:
     assert "There is no champion, as all agents left." in notices(cup, 1)[-1].text
 
 
-def test_new_results_after_the_end_correct_the_places_that_were_told(duels: Contest) -> None:
+def test_new_results_after_the_end_correct_announced_places(duels: Contest) -> None:
     cup = make_cup(duels)
     cup.enter(2)
     cup.start()
@@ -88,7 +88,7 @@ def test_new_results_after_the_end_correct_the_places_that_were_told(duels: Cont
     assert notices(cup, 2)[-1].title.endswith("took place 1 of 2")
 
 
-def test_a_hidden_disqualification_is_told_with_the_results(duels: Contest) -> None:
+def test_hidden_disqualification_is_announced_with_the_results(duels: Contest) -> None:
     cup = play_four(duels, embargo="hidden")
     disqualify(cup, 1)
     (line,) = summarize(duels.conn, Viewer(), [cup.row])
@@ -99,13 +99,13 @@ def test_a_hidden_disqualification_is_told_with_the_results(duels: Contest) -> N
     assert notices(cup, 1)[-1].title.endswith("took place 4 of 4")
 
 
-def test_champion_that_withdraws_while_the_end_is_hidden_is_not_champion(duels: Contest) -> None:
+def test_withdrawal_before_the_public_end_loses_the_championship(duels: Contest) -> None:
     cup = play_four(duels, embargo="hidden")
     leaving.withdraw(duels.conn, cup.id, cup.agent_of(1), None)
     assert cup.row.champion == 2
 
 
-def test_teams_cannot_withdraw_after_an_end_that_all_know(duels: Contest) -> None:
+def test_teams_cannot_withdraw_after_a_public_end(duels: Contest) -> None:
     cup = play_four(duels)
     with pytest.raises(Conflict, match="the tournament is finished: no agent can be withdrawn"):
         leaving.withdraw(duels.conn, cup.id, cup.agent_of(1), None)

@@ -81,7 +81,7 @@ def test_the_wait_is_the_sum_of_what_comes_before(contest: Contest) -> None:
 
 
 @pytest.mark.parametrize(("slots", "begins"), [(1, None), (2, 20.0), (3, 20.0)])
-def test_the_estimate_knows_that_a_second_validation_passes_a_slow_one(
+def test_estimated_wait_includes_a_second_validation_beside_a_slow_one(
     contest: Contest, slots: int, begins: float | None
 ) -> None:
     _validated_in(contest, 5)
