@@ -85,11 +85,13 @@ def waiting_matches(conn: Connection, worker: str, most: int) -> list[MatchId]:
 def _match_order(order: dict[str, Any] | None) -> MatchOrder | None:
     if order is None:
         return None
-    order = {name: value for name, value in order.items() if name != "needs_everybody"}
+    excused = order.pop("needs_everybody")
+    if isinstance(excused, bool):  # the functions of the previous release
+        excused = range(len(order["profiles"])) if excused else ()
     return MatchOrder(
         **{
             **order,
-            "excused_seats": frozenset(order["excused_seats"]),
+            "excused_seats": frozenset(excused),
             "kind": MatchKind(order["kind"]),
             "seed": bytes.fromhex(order["seed"]),
             "profiles": tuple(order["profiles"]),

@@ -396,14 +396,13 @@ begin
                'seed', encode(m.seed, 'hex'), 'lease_seconds', m.lease_seconds,
                'profiles', (select jsonb_agg(profile order by seat) from seats
                              where match_id = m.id),
-               'excused_seats', (
+               -- The excused seats. Workers of the previous release read only whether there are any.
+               'needs_everybody', (
                    select coalesce(jsonb_agg(t.seat order by t.seat), '[]')
                      from seats t left join entries e on e.id = t.entry_id
                     where t.match_id = m.id and t.profile = 'remote' and v_is_void_without
                       and (m.kind = 'tournament' or s.rules_version < 2
                            or coalesce(e.strikes, 0) < 3)),
-               -- Workers of the previous release read this instead.
-               'needs_everybody', v_is_void_without,
                'digests', (select jsonb_agg(b.digest order by t.seat)
                              from seats t join submissions b on b.id = t.submission_id
                             where t.match_id = m.id))

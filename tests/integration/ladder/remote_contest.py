@@ -80,6 +80,7 @@ def be_away(contest: Contest, entry: EntryId, other: EntryId, times: int = 1) ->
         match_id = contest.rated(entry, other)
         order = lease.claim_match(contest.conn, match_id, "w1")
         assert order is not None
+        assert 0 in order.excused_seats
         assert remote_agents.void_for_unreachable_agents(
             contest.conn, match_id, order.attempt, "w1", {0: AWAY}
         )
