@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
@@ -189,12 +189,15 @@ class MedalRules:
         ranked: Sequence[tuple[int, float]],
         teams: int,
         sealed: Sequence[Medal | None] | None = None,
+        counted_as: Sequence[Hashable] | None = None,
     ) -> list[Medal | None]:
         """Returns the medal of each ranked team; ``ranked`` has ranks and scores, best first.
 
-        Teams of equal rank share a medal and count as one. A team with a ``sealed`` medal gets at
-        least that class, and its rank uses a place.
+        Teams of equal rank share a medal. A rank gets one if fewer teams stand before it than the
+        cut allows. Teams that are ``counted_as`` equals count as one; without it, teams of equal
+        rank do. A team with a ``sealed`` medal gets at least that class and uses a place.
         """
+        ranks = [rank for rank, _ in ranked]
         kept = [None] * len(ranked) if sealed is None else sealed
         given: list[Medal | None] = [None] * len(ranked)
         for n, medal in reversed(list(enumerate(BEST_FIRST))):
@@ -203,7 +206,7 @@ class MedalRules:
                 holds = [_is_medal_at_least(one, medal) for one in kept]
             else:
                 holds = [_is_medal_at_least(one, medal) for one in kept]
-                earned = _ranks_within_cut(self.cuts(teams)[n], [rank for rank, _ in ranked], holds)
+                earned = _teams_within_cut(self.cuts(teams)[n], ranks, counted_as or ranks, holds)
             for place, (has, is_kept) in enumerate(zip(earned, holds, strict=True)):
                 if has or is_kept:
                     given[place] = medal
@@ -232,13 +235,15 @@ class MedalRules:
         return cls(kind, gold, silver, bronze, (agent, second, third))
 
 
-def _ranks_within_cut(cut: int, ranks: Sequence[int], holds: Sequence[bool]) -> list[bool]:
-    """Whether each team's rank gets a place: sealed teams, then the best that still fit."""
-    kept = {rank for rank, is_kept in zip(ranks, holds, strict=True) if is_kept}
+def _teams_within_cut(
+    cut: int, ranks: Sequence[int], counted_as: Sequence[Hashable], holds: Sequence[bool]
+) -> list[bool]:
+    """Whether each team gets a place: sealed teams, then the best ranks that still fit."""
+    kept = {each for each, is_kept in zip(counted_as, holds, strict=True) if is_kept}
     free = max(0, cut - len(kept))
-    others = sorted(set(ranks) - kept)
-    placed = kept.union(others[:free])
-    return [rank in placed for rank in ranks]
+    others = {(each, rank) for each, rank in zip(counted_as, ranks, strict=True)}
+    last = max(sorted(rank for each, rank in others if each not in kept)[:free], default=0)
+    return [each in kept or rank <= last for each, rank in zip(counted_as, ranks, strict=True)]
 
 
 def _is_medal_at_least(one: Medal | None, other: Medal) -> bool:

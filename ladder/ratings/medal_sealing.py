@@ -48,14 +48,16 @@ def seal_medals(
     kept = sealed_medals_of_season(conn, season_id)
     ranked = sorted(
         (
-            (place.rank, place.score, each.team_id, place.chances)
-            for each, place in zip(entrants, standing.places, strict=True)
+            (place.rank, place.score, each.team_id, place.chances, counted_as)
+            for each, place, counted_as in zip(
+                entrants, standing.places, standing.counted_as, strict=True
+            )
             if place.rank is not None
         ),
         key=lambda row: row[0],
     )
     looks = [_chances_by_team(entrants, places) for places in earlier]
-    for _, _, team, chances in ranked:
+    for _, _, team, chances, _ in ranked:
         if not all(team in look for look in looks):
             continue
         medal = medal_sealing_rule.sealed_medal(
@@ -70,13 +72,14 @@ def seal_medals(
         )
         kept[team] = medal
     given = rules.award(
-        [(rank, score) for rank, score, _, _ in ranked],
+        [(rank, score) for rank, score, *_ in ranked],
         standing.teams,
-        [kept.get(team) for _, _, team, _ in ranked],
+        [kept.get(team) for _, _, team, *_ in ranked],
+        [counted_as for *_, counted_as in ranked],
     )
     held = {
         team: medal
-        for (_, _, team, _), medal in zip(ranked, given, strict=True)
+        for (_, _, team, *_), medal in zip(ranked, given, strict=True)
         if medal is not None
     }
     return bool(held) and all(kept.get(team) is medal for team, medal in held.items())

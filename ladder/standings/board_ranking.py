@@ -34,6 +34,8 @@ Worth = tuple[float, ...]
 """Less is better."""
 Key = tuple[bool, Worth, EntryId]
 """The place of an entry in the order."""
+Counted = tuple[Worth, str | None]
+"""Worth and twin: entries of equal ones count once for medals."""
 
 
 class BoardOrder:
@@ -53,8 +55,8 @@ class BoardOrder:
         self._anchors: set[EntryId] = set()
         self.declared: set[EntryId] = set()
         """Those that their teams declared."""
-        self._ranked: Counter[Worth] = Counter()
-        """Number of entries of each worth that have a rank."""
+        self._counted: Counter[Counted] = Counter()
+        """Number of ranked entries that count once for medals."""
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -88,9 +90,14 @@ class BoardOrder:
         return [self.entries[one] for one in self._teams[entry.team_id]]
 
     @property
-    def last_rank(self) -> int:
-        """Returns the last rank: equal entries count once."""
-        return len(self._ranked)
+    def ranked_teams(self) -> int:
+        """Returns the number of ranked teams; twins count once."""
+        return len(self._counted)
+
+    def counted_as(self, place: int) -> Counted:
+        """Returns the worth and the twin of the entry at this place."""
+        _, worth, entry_id = self._keys[place]
+        return worth, self.entries[entry_id].twin
 
     def ranks(self, last: int | None = None) -> list[int | None]:
         """Returns the rank at each place, or at the places up to the rank ``last`` and one more.
@@ -126,19 +133,19 @@ class BoardOrder:
         for each in changed:
             after._add(each)
             after._teams[each.team_id] = (*after._teams.get(each.team_id, ()), each.entry_id)
-        after._keys, after._ranked = list(self._keys), self._ranked.copy()
+        after._keys, after._counted = list(self._keys), self._counted.copy()
         for team in teams:
             left, came = self._keys_of_team(team), after._keys_of_team(team)
             for key in left:
                 del after._keys[bisect_left(after._keys, key)]
             for key in came:
                 insort(after._keys, key)
-            worths = list(self._ranked_worths(left))
-            after._ranked.subtract(worths)
-            after._ranked.update(after._ranked_worths(came))
-            for worth in worths:
-                if not after._ranked[worth]:
-                    del after._ranked[worth]
+            lost = list(self._counted_keys(left))
+            after._counted.subtract(lost)
+            after._counted.update(after._counted_keys(came))
+            for counted in lost:
+                if not after._counted[counted]:
+                    del after._counted[counted]
         return after
 
     def filled(self, contenders: Iterable[BoardEntry]) -> BoardOrder:
@@ -149,14 +156,14 @@ class BoardOrder:
             teams[each.team_id].append(each.entry_id)
         self._teams = {team: tuple(own) for team, own in teams.items()}
         self._keys = sorted(key for team in self._teams for key in self._keys_of_team(team))
-        self._ranked.update(self._ranked_worths(self._keys))
+        self._counted.update(self._counted_keys(self._keys))
         return self
 
-    def _ranked_worths(self, keys: Iterable[Key]) -> Iterator[Worth]:
-        """Yields the worth of each entry that has a rank: a competitor that has played."""
+    def _counted_keys(self, keys: Iterable[Key]) -> Iterator[Counted]:
+        """Yields worth and twin of each entry that has a rank: a competitor that has played."""
         for unplayed, worth, entry_id in keys:
             if not unplayed and entry_id not in self._anchors:
-                yield worth
+                yield worth, self.entries[entry_id].twin
 
     def _add(self, each: BoardEntry) -> None:
         self.entries[each.entry_id] = each
@@ -332,7 +339,7 @@ def _why_it_stands(each: BoardEntry, team: Sequence[BoardEntry]) -> StandsBy | N
 
 def _teams_for_medals(order: BoardOrder, terms: MedalTerms) -> int:
     """Returns the number of teams that decides how many medals there are."""
-    return order.last_rank if terms.teams is None else terms.teams
+    return order.ranked_teams if terms.teams is None else terms.teams
 
 
 def _award_medals(
@@ -348,6 +355,7 @@ def _award_medals(
         ],
         _teams_for_medals(order, terms),
         [terms.sealed.get(each.team_id) for each in entries],
+        [order.counted_as(n) for n, _ in ranked],
     )
     places = zip(ranked, given, strict=True)
     return {n: medal for (n, _), medal in places if medal is not None}

@@ -251,7 +251,7 @@ def shown_board(
     """The leaderboard, what new agents do while no team has a rank, and the ETag of both."""
     board = app_state.boards.board(season.id, season.revision)
     newcomers = None
-    if not board.rows.order.last_rank:
+    if not board.rows.order.ranked_teams:
         newcomers = entries.count_newcomers(conn, who, [season.id]).get(season.id)
     return board, newcomers, board_etag(season.id, board.revision, who, page, newcomers)
 

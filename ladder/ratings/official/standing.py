@@ -90,6 +90,8 @@ class OfficialStanding:
     """Weight of the medal boundaries in the places' losses."""
     rules: MedalRules
     """The medal rules, with a number for each line."""
+    counted_as: tuple[int, ...]
+    """For each entrant: teams of equal number count once for the medals."""
 
 
 def build_standing(
@@ -120,9 +122,10 @@ def build_standing(
     twins = _share_places(entrants, standing_by, mu, sigma)
     scores = mu0 + beta * (mu - reference)
     held = np.unique(scores[standing_by])
+    counted_as = np.unique(scores, return_inverse=True)[1] if equal_scores_count_once else twins
+    counted, firsts = np.unique(counted_as[standing_by], return_index=True)
     if teams is None:
-        playing = len(held) if equal_scores_count_once else len(np.unique(twins[standing_by]))
-        teams = playing + _count_waiting_teams(entrants)
+        teams = len(counted) + _count_waiting_teams(entrants)
     named = {
         name: n
         for n, each in enumerate(entrants)
@@ -137,10 +140,12 @@ def build_standing(
     if rules.lines is not None:
         chances = _chance_above_lines(rules.lines, line_sigmas, scores, beta * sigma)
     among = len(held) - np.searchsorted(held, scores)
+    each_once = np.sort(scores[standing_by][firsts])
+    ahead = len(counted) - np.searchsorted(each_once, scores, side="right")
     wrong = [
         1.0 - _chance_of_class(chances[n], earned)
         for n in standing_by.tolist()
-        if (earned := _medal_class(rules, int(among[n]), float(scores[n]), last)) is not None
+        if (earned := _medal_class(rules, int(ahead[n]), float(scores[n]), last)) is not None
     ]
     order = ranks.expected_order(drawn[:, standing_by], among[standing_by])
     if boundary_weight is None:
@@ -179,7 +184,10 @@ def build_standing(
             *(column.tolist() for column in columns), strict=True
         )
     )
-    return OfficialStanding(places, reference, sum(wrong), teams, order, boundary_weight, rules)
+    once = tuple(counted_as.tolist())
+    return OfficialStanding(
+        places, reference, sum(wrong), teams, order, boundary_weight, rules, once
+    )
 
 
 def _skills(fit: Fit, entrants: Sequence[Entrant]) -> tuple[Floats, Floats]:
@@ -259,11 +267,14 @@ def _share_places(
     )
 
 
-def _medal_class(rules: MedalRules, rank: int, score: float, last: Sequence[int]) -> int | None:
-    """Returns the class of a team's medal, 0 the best; None without a medal."""
+def _medal_class(rules: MedalRules, ahead: int, score: float, last: Sequence[int]) -> int | None:
+    """Returns the class of a team's medal, 0 the best; None without a medal.
+
+    ``ahead`` is the number of teams that stand before it.
+    """
     if rules.lines is not None:
         return next((n for n, line in enumerate(rules.lines) if score >= line), None)
-    return next((n for n, cut in enumerate(last) if rank <= cut), None)
+    return next((n for n, cut in enumerate(last) if ahead < cut), None)
 
 
 def _chance_of_class(chances: Floats, earned: int) -> float:

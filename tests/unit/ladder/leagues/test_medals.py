@@ -123,6 +123,22 @@ def test_a_team_never_gets_less_than_its_sealed_medal(rules: MedalRules, field: 
             assert max(cut, len(kept)) <= len(held) <= cut + len(kept)
 
 
+def test_a_rank_gets_a_medal_if_fewer_teams_than_the_cut_stand_before_it() -> None:
+    rules = MedalRules(MedalRuleKind.COUNTS, 1, 2, 3)
+    gold, silver, bronze = Medal
+    ranked = [(1, 9.0), (1, 9.0), (2, 8.0), (3, 7.0), (3, 7.0), (4, 6.0), (5, 5.0)]
+    twins = ["a", "a", "b", "c", "d", "e", "f"]
+    given_to = rules.award(ranked, 7, counted_as=twins)
+    assert given_to == [gold, gold, silver, silver, silver, bronze, bronze]
+    assert rules.award(ranked, 7, counted_as=list("abcdefg")) == [
+        *[gold, gold, silver, bronze, bronze, bronze, None],
+    ]
+    late = [None] * 6 + [silver]
+    assert rules.award(ranked, 7, late, list("abcdefg")) == [
+        *[gold, gold, bronze, bronze, bronze, None, silver],
+    ]
+
+
 def test_a_score_exactly_on_the_line_earns_the_medal() -> None:
     geese = MedalRules(MedalRuleKind.LINES, 1210.0, 1080.0, 1050.0)
     scores = [1300.0, 1210.0, 1209.9, 1080.0, 1079.9, 1050.0, 1049.9]

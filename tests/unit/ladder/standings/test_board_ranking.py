@@ -248,7 +248,7 @@ def test_a_medal_shows_the_chance_of_the_class_or_better() -> None:
     st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.booleans()), max_size=8),
     st.lists(st.tuples(st.integers(0, 7), st.integers(0, 3), st.integers(0, 1)), max_size=4),
 )
-def test_an_updated_order_has_the_last_rank_of_a_whole_one(
+def test_an_updated_order_counts_the_teams_of_a_whole_one(
     before: list[tuple[int, int, bool]], changes: list[tuple[int, int, int]]
 ) -> None:
     entries = {
@@ -260,7 +260,9 @@ def test_an_updated_order_has_the_last_rank_of_a_whole_one(
         entries[n] = replace(entries.get(n) or contender(n, 0.0), mu=float(mu), games=games)
         order = order.updated([entries[n]])
     whole = BoardOrder(0.0).filled(entries.values())
-    assert order.last_rank == whole.last_rank == max([r or 0 for r in whole.ranks()], default=0)
+    assert (
+        order.ranked_teams == whole.ranked_teams == max([r or 0 for r in whole.ranks()], default=0)
+    )
 
 
 def test_a_board_finds_the_row_of_an_entry_that_represents_its_team() -> None:
@@ -270,3 +272,14 @@ def test_a_board_finds_the_row_of_an_entry_that_represents_its_team() -> None:
     rows = build_by(field, 0.0, MedalTerms())
     assert [rows.row_of(row.entry_id) for row in rows] == list(rows)
     assert rows.row_of(second.entry_id) is rows.row_of(EntryId("ent_other")) is None
+
+
+def test_teams_that_tie_by_chance_each_use_a_medal() -> None:
+    field = [contender(n, 700.0 if n < 50 else 500.0, twin=f"bundle {n}") for n in range(100)]
+    rows = build(field, 0.0)
+    assert [row.medal for row in rows] == [Medal.GOLD] * 50 + [None] * 50
+    assert {row.rank for row in rows[50:]} == {2}
+    twins = [replace(each, twin="one bundle") if each.mu == 700.0 else each for each in field]
+    assert [row.medal for row in build(twins, 0.0)] == [Medal.GOLD] * 100
+    counted_once = [replace(each, twin=None) for each in field]
+    assert {row.medal for row in build(counted_once, 0.0)} == {None}
