@@ -48,7 +48,7 @@ def build_seat_report(seat: Seat, outcome: Outcome, decided: SeatFault | None = 
         statistics=outcome.statistics[seat.index] if outcome.statistics else None,
         log=seat.log_blob(how),
         pardoned={kind: found.times for kind, found in pardons.items()},
-        answered=seat.record.moved or not seat.record.answers,
+        answered=seat.record.moved or (not seat.record.answers and seat.fault is None),
         bundle_refused=fault is not None and fault.bundle_refused,
     )
 

@@ -27,6 +27,7 @@ from sandbox.errors import HostFault
 from sandbox.listener import Listener, open_listening_socket
 from sandbox.remote.manifest import write_manifest
 from tests.integration.ladder.contest import Contest, digest, hello, make_contest
+from tests.integration.ladder.remote_contest import wait_seconds
 from tests.integration.sandbox import remotes
 from tests.integration.sandbox.remotes import Daemon, Servers, ok
 from workers import main, match_attempt, tasks
@@ -178,6 +179,33 @@ def test_an_absent_or_mute_remote_agent_gets_a_strike(
     moods["/here"] = "well"
     outcome, _, strikes = rated()
     assert (outcome, strikes) == ("accepted", [2, 0]), "ten answered matches remove a strike"
+
+
+def test_an_agent_absent_after_three_strikes_loses_and_is_paused(
+    contest: Contest, worker_context: WorkerContext, servers: Servers
+) -> None:
+    is_away = False
+
+    def leaving(line: socket.socket, path: str, body: bytes) -> None:
+        if is_away and path.startswith("/leaves"):
+            line.shutdown(socket.SHUT_RDWR)
+        else:
+            ok(line)
+
+    url = servers.listen(leaving)
+    made = [enter(contest, worker_context.blobs, url + prefix) for prefix in ("/leaves", "/stays")]
+    for _, match_id in made:
+        assert match_attempt.play_match(worker_context, match_id) == "accepted"
+    (away, _), (other, _) = made
+    contest.conn.execute("update entries set strikes = 3, tries = 1 where id = %s", (away,))
+    is_away = True
+    rated = contest.rated(away, other)
+    assert match_attempt.play_match(worker_context, rated) == "accepted"
+    match = history.get_match(contest.conn, rated)
+    assert [seat.verdict for seat in match.seats] == ["ERROR", "DONE"]
+    found = entries.get_entry(contest.conn, away)
+    assert (found.state, found.strikes) == (EntryState.PAUSED, 3)
+    assert 3590 < wait_seconds(contest, away) <= 3600
 
 
 def test_an_agent_absent_after_the_first_game_of_a_pair_loses(
