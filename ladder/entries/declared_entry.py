@@ -47,11 +47,11 @@ def declare_entry(
 
     A team may declare only the entry that stands for it now, which results chose. Raises NotFound.
     Raises Conflict if uploads are locked, if the entry is another team's or not active, or if
-    another entry stands for the team.
+    another entry stands for the team. If none stands, only a team that has not played may declare.
     """
     season = conn.execute(
-        "select state = 'open' and coalesce(least(closes_at, ends_at) > now(), true), rules_version"
-        " from seasons where id = %s for update",
+        "select state = 'open' and coalesce(least(closes_at, ends_at) > now(), true),"
+        " rules_version, measures is not null from seasons where id = %s for update",
         (season_id,),
     ).fetchone()
     if season is None:
@@ -67,12 +67,8 @@ def declare_entry(
         ).rowcount
     else:
         _refuse_undeclarable(conn, season_id, team_id, entry_id)
-        ranked = ranked_entry_of_team(conn, season_id, team_id)
-        if season[1] >= SECOND_RULES and ranked not in (None, entry_id):
-            raise Conflict(
-                "another entry stands for the team; a team may declare only the one that stands",
-                field="entry",
-            )
+        if season[1] >= SECOND_RULES and not season[2]:  # with measures the best one stands
+            _refuse_other_than_ranked(conn, season_id, team_id, entry_id)
         changed = conn.execute(
             "insert into declared_entries as d (season_id, team_id, entry_id, declared_by)"
             " values (%s, %s, %s, %s) on conflict (season_id, team_id) do update"
@@ -84,6 +80,29 @@ def declare_entry(
         conn.execute(
             "update seasons set revision = revision + 1, official_is_stale = true where id = %s",
             (season_id,),
+        )
+
+
+def _refuse_other_than_ranked(
+    conn: Connection, season_id: SeasonId, team_id: TeamId, entry_id: EntryId
+) -> None:
+    """Raises Conflict if another entry stands for the team, or none though one has played."""
+    ranked = ranked_entry_of_team(conn, season_id, team_id)
+    if ranked is None:
+        played = conn.execute(
+            "select 1 from entries where season_id = %s and team_id = %s and games > 0"
+            " and not is_anchor limit 1",
+            (season_id, team_id),
+        ).fetchone()
+        if played is not None:
+            raise Conflict(
+                "no entry stands for the team now; wait for the next official standing",
+                field="entry",
+            )
+    elif ranked != entry_id:
+        raise Conflict(
+            "another entry stands for the team; a team may declare only the one that stands",
+            field="entry",
         )
 
 

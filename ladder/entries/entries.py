@@ -162,8 +162,8 @@ def retire_entry(conn: Connection, entry_id: EntryId, *, with_team: bool = False
     """Retires an entry for good; matches in flight still count.
 
     ``with_team``: all entries of the team leave the season. Raises NotFound. Otherwise raises
-    Conflict if the season is finished or its uploads are locked, or if the entry stands for its
-    team, which has others.
+    Conflict if the season is finished or its uploads are locked, or if the team has an older entry
+    on the board.
     """
     entry = get_entry(conn, entry_id)
     if entry.state in ON_BOARD and not with_team:
@@ -355,15 +355,14 @@ def _refuse_withdrawal(conn: Connection, entry: Entry) -> None:
     if season.measures:
         return  # the best entry stands for a team
     row = conn.execute(
-        "select 1 from entries where season_id = %s and team_id = %s and id <> %s"
+        "select 1 from entries where season_id = %s and team_id = %s and id < %s"
         " and state in ('active', 'paused') and not is_anchor limit 1",
         (season.id, entry.team_id, entry.id),
     ).fetchone()
-    ranked = declared_entry.ranked_entry_of_team(conn, season.id, entry.team_id)
-    if row is not None and ranked == entry.id:
+    if row is not None:
         raise Conflict(
-            "this entry stands for the team; upload a newer version,"
-            " or withdraw the team's other entries first"
+            "the team has an older entry on the board; entries leave oldest first, so withdraw"
+            " that one first or upload a newer version"
         )
 
 

@@ -101,18 +101,36 @@ def test_no_entry_is_withdrawn_after_uploads_lock(contest: Contest) -> None:
     assert entries.retire_entry(contest.conn, entry).state is EntryState.RETIRED
 
 
-def test_the_entry_that_stands_is_withdrawn_last(contest: Contest) -> None:
-    _, team = contest.team()
+def test_entries_of_a_team_are_withdrawn_oldest_first(contest: Contest) -> None:
+    owner, team = contest.team()
     lucky, unlucky = (contest.active(contest.agent(team)) for _ in range(2))
     others = [contest.active() for _ in range(3)]
-    play(contest, [lucky, *others], 1)
+    play(contest, [lucky, *others], 20)
+    refit(contest)
+    declared_entry.declare_entry(contest.conn, contest.season.id, team, lucky, owner)
     play(contest, [*others, unlucky], 20)
     refit(contest)
-    assert stands_by(contest, team) == unlucky
-    with pytest.raises(Conflict, match="this entry stands for the team"):
+    assert stands_by(contest, team) == lucky
+    with pytest.raises(Conflict, match="an older entry on the board"):
         entries.retire_entry(contest.conn, unlucky)
     entries.retire_entry(contest.conn, lucky)
     assert entries.retire_entry(contest.conn, unlucky).state is EntryState.RETIRED
+
+
+def test_a_team_that_has_played_declares_nothing_while_no_entry_stands(contest: Contest) -> None:
+    conn, season = contest.conn, contest.season.id
+    owner, team = contest.team()
+    lucky, newest = (contest.active(contest.agent(team)) for _ in range(2))
+    others = [contest.active() for _ in range(3)]
+    play(contest, [lucky, *others], 20)
+    with pytest.raises(Conflict, match="no entry stands for the team now"):
+        declared_entry.declare_entry(conn, season, team, newest, owner)
+    play(contest, [newest, *others], 20)
+    refit(contest)
+    assert stands_by(contest, team) == newest
+    conn.execute("update entries set state = 'retired' where id = %s", (newest,))
+    with pytest.raises(Conflict, match="no entry stands for the team now"):
+        declared_entry.declare_entry(conn, season, team, lucky, owner)
 
 
 def test_an_only_entry_without_games_is_not_represented_by_itself(contest: Contest) -> None:
