@@ -161,13 +161,13 @@ def list_entries(
 def retire_entry(conn: Connection, entry_id: EntryId, *, with_team: bool = False) -> Entry:
     """Retires an entry for good; matches in flight still count.
 
-    ``with_team``: all entries of the team leave the season. Raises NotFound. Otherwise raises
-    Conflict if the season is finished or its uploads are locked, or if the team has an older entry
-    on the board.
+    ``with_team``: all entries of the team leave the season. Raises NotFound. Raises Conflict if the
+    season is finished. Otherwise raises it if uploads are locked, or if the team has an older entry
+    on the board; by the first rules only if the team declared the entry and uploads are locked.
     """
     entry = get_entry(conn, entry_id)
-    if entry.state in ON_BOARD and not with_team:
-        _refuse_withdrawal(conn, entry)
+    if entry.state in ON_BOARD:
+        _refuse_withdrawal(conn, entry, with_team)
     if entry.validation_match_id is not None and entry.state in VALIDATED:
         lock_matches_and_seasons(conn, [entry.validation_match_id], [entry.season_id])
         matches.void_matches(
@@ -338,7 +338,7 @@ def _make_rejected_pending(conn: Connection, entry_id: EntryId, taken: date | No
     return made.rowcount == 1
 
 
-def _refuse_withdrawal(conn: Connection, entry: Entry) -> None:
+def _refuse_withdrawal(conn: Connection, entry: Entry, with_team: bool) -> None:
     """Raises Conflict if withdrawing the entry could improve which entry stands for its team."""
     season = seasons.get_season(conn, entry.season_id)
     if season.state == "finished":
@@ -349,6 +349,8 @@ def _refuse_withdrawal(conn: Connection, entry: Entry) -> None:
         stands_by = declared_entry.declared_entry_of_team(conn, season.id, entry.team_id)
         if season.state == "locked" and stands_by == entry.id:
             raise Conflict("uploads are locked; the entry that the team declared cannot be retired")
+        return
+    if with_team:
         return
     if season.state == "locked":
         raise Conflict("uploads are locked; entries on the board stay until the season ends")
