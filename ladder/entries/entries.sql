@@ -24,6 +24,17 @@ language sql immutable as $$
                         when 2 then interval '6 hours' else interval '24 hours' end
 $$;
 
+-- Returns the time of the next try after a failed one. It does not move the end of a pause, because a team
+-- could keep a lucky score by failed tries. By the first rules the wait begins again.
+create or replace function remote_next_try(p_season text, p_paused_at timestamptz, p_tries integer)
+returns timestamptz
+language sql stable as $$
+    select case when rules_version >= 2
+                then greatest(clock_timestamp(), p_paused_at + remote_retry_delay(p_tries))
+                else clock_timestamp() + remote_retry_delay(p_tries) end
+      from seasons where id = p_season
+$$;
+
 -- Returns the most matches in flight of a remote entry. One whose strikes are used up gets a single one,
 -- because it may be away again.
 create or replace function remote_most_in_flight(p_strikes integer) returns integer
@@ -109,6 +120,7 @@ $$;
 revoke execute on function
     keep_pause_cause(),
     remote_retry_delay(integer),
+    remote_next_try(text, timestamptz, integer),
     remote_most_in_flight(integer),
     remote_loss_reason(),
     remote_rest_period(),

@@ -100,8 +100,8 @@ def retry_due_entries(conn: Connection, limit: int = 100) -> list[EntryId]:
     """Puts paused entries that are due into play again.
 
     In a season of the first rules they get a validation match instead, and those that were
-    unreachable too long are retired. A try that fails through our fault is repeated after the same
-    wait. Returns the changed entries.
+    unreachable too long are retired. An overdue try moves no end of a pause
+    (``remote_next_try``). Returns the changed entries.
     """
     due = conn.execute(
         "select id, season_id, validation_match_id, deadline_at is not null from entries"
@@ -123,7 +123,13 @@ def retry_due_entries(conn: Connection, limit: int = 100) -> list[EntryId]:
         ):
             continue  # the entry changed meanwhile
         touched.append(EntryId(entry_id))
-        if is_tried or not _season_is_playing(conn, season):
+        if is_tried:
+            conn.execute(
+                "update entries set deadline_at = null,"
+                " next_try_at = remote_next_try(season_id, paused_at, tries) where id = %s",
+                (entry_id,),
+            )
+        elif not _season_is_playing(conn, season):
             _schedule_next_try(conn, entry_id, season)
         elif _unreachable_too_long(conn, entry, season):
             entries.take_off_board(conn, entry, GIVEN_UP)

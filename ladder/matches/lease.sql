@@ -721,7 +721,8 @@ begin
                  || coalesce(': ' || t.reason, '');
         update entries
            set state = case state when 'pending' then 'rejected' else state end,
-               next_try_at = case state when 'paused' then v_now + remote_retry_delay(tries) end,
+               next_try_at = case state when 'paused'
+                                  then remote_next_try(season_id, paused_at, tries) end,
                deadline_at = null, reason = v_reason
          where id = v_entry and state in ('pending', 'paused') and validation_match_id = m.id
         returning * into e;

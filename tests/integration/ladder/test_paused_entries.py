@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from ladder.database.db import Connection
@@ -111,6 +113,26 @@ def test_an_owner_may_not_try_again_within_a_minute(contest: Contest) -> None:
     assert 590 < wait_seconds(contest, entry) <= 600  # the owner's tries do not count
     with pytest.raises(LimitReached, match=r"less than a minute ago; .* from .*:\d\d UTC on$"):
         remote_agents.retry_paused_entry(contest.conn, entry)
+
+
+@pytest.mark.parametrize("is_played", [True, False])
+def test_failed_tries_do_not_lengthen_a_pause(
+    contest: Contest, monkeypatch: pytest.MonkeyPatch, is_played: bool
+) -> None:
+    monkeypatch.setattr(remote_agents, "SECONDS_BETWEEN_TRIES", timedelta(0))
+    entry = paused(contest)
+    for _ in range(2):
+        earlier(contest, entry, minutes=4)
+        remote_agents.retry_paused_entry(contest.conn, entry)
+        if is_played:
+            judge(contest, entry, "ERROR")
+        else:
+            contest.conn.execute("update entries set deadline_at = now() where id = %s", (entry,))
+            assert remote_agents.retry_due_entries(contest.conn) == [entry]
+    assert 100 < wait_seconds(contest, entry) <= 120
+    earlier(contest, entry, minutes=2)
+    assert remote_agents.retry_due_entries(contest.conn) == [entry]
+    assert state(contest, entry) is EntryState.ACTIVE
 
 
 def test_by_the_first_rules_a_void_try_is_repeated(contest: Contest) -> None:
