@@ -14,7 +14,7 @@ from ladder.matches import history
 from ladder.matches.match_search import MatchFilter
 from ladder.matches.records import Match
 from ladder.people.records import Viewer
-from services.http import match_filters
+from services.http import match_filters, permissions
 from services.http.app_state import State
 from services.http.live_answers import may_watch
 
@@ -52,9 +52,9 @@ def is_new(entry: Entry) -> bool:
 def read_first_match(
     conn: Connection, app_state: State, who: Viewer, entry: Entry, season: Season
 ) -> FirstMatch | None:
-    """The first rated match of a new entry; None before it is made, and for older entries."""
+    """The first rated match of a new entry; None for older entries, and while it is hidden."""
     match = history.first_rated_match(conn, entry.id) if is_new(entry) else None
-    if match is None:
+    if match is None or not permissions.visible_match_filter(conn, who)(match):
         return None
     board = app_state.boards.board(season.id, season.revision)
     own = board.rows.row_of(entry.id)

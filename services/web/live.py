@@ -180,9 +180,9 @@ def show_tv(
     With ``live`` the answer is empty unless a match that is not in ``seen`` is being played.
     """
     past = seen_before(seen)
-    if live and all(one.id in past for one in _running_on_tv(conn)):
+    if live and all(one.id in past for one in _running_on_tv(conn, who)):
         return Response(status_code=204, headers=HEADERS)
-    match = next_on_tv(conn, app_state, past)
+    match = next_on_tv(conn, app_state, past, who)
     is_live = match is not None and match.state is MatchState.RUNNING
     values: dict[str, Any] = {"match": match, "past": ".".join(past)}
     if match is not None:
@@ -210,13 +210,15 @@ def past_with(past: Sequence[str], match: MatchId) -> str:
     return ".".join([*(one for one in past if one != match), match][-TV_SEEN:])
 
 
-def next_on_tv(conn: Connection, app_state: State, past: Sequence[str]) -> Match | None:
-    """The public match that comes after those of ``past``.
+def next_on_tv(
+    conn: Connection, app_state: State, past: Sequence[str], who: Viewer
+) -> Match | None:
+    """The public match that comes after those of ``past``, if the visitor may see it too.
 
     Running matches come first, then games worth watching, then the newest replays. Games of a
     single player are the dullest to watch: they come last.
     """
-    running = live_matches.list_running(conn, STRANGER, game_hides_something, limit=40)
+    running = _running_for(conn, who)
     best = [one.match for one in highlights.list_highlights(conn, STRANGER)]
     newest = list(next_match.newest_replays(conn, STRANGER))
     groups = (
@@ -233,8 +235,14 @@ def _of_several(found: Iterable[Match]) -> list[Match]:
     return [one for one in found if len(one.seats) > 1]
 
 
-def _running_on_tv(conn: Connection) -> list[Match]:
-    return _of_several(live_matches.list_running(conn, STRANGER, game_hides_something, limit=40))
+def _running_on_tv(conn: Connection, who: Viewer) -> list[Match]:
+    return _of_several(_running_for(conn, who))
+
+
+def _running_for(conn: Connection, who: Viewer) -> list[Match]:
+    """Public running matches that the visitor may see: not the own ones of a remote agent."""
+    running = live_matches.list_running(conn, STRANGER, game_hides_something, limit=40)
+    return list(filter(permissions.visible_match_filter(conn, who), running))
 
 
 def _kept(app_state: State, found: Iterable[Match]) -> Iterator[Match]:

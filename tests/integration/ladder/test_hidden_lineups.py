@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
-from ladder.entries import entries
+from ladder.entries import agents, entries
 from ladder.ids import EntryId, MatchId, TeamId
 from ladder.matches import history, lease, live_matches, match_search
 from ladder.matches.match_search import MatchFilter
 from ladder.matches.records import match_resource
 from ladder.people.permissions import may_see
 from ladder.people.records import Viewer
+from ladder.standings import leaderboard
+from services.web import live
+from services.web.submission_list import submission_rows
 from tests.integration.ladder.contest import Contest
 from tests.integration.ladder.remote_contest import active
 from tests.integration.ladder.remote_contest import conn as conn
@@ -75,3 +81,36 @@ def test_a_running_match_is_hidden_from_teams_with_a_remote_agent_in_it(
     assert sees(contest, Viewer(), match_id)
     contest.finish(match_id, order.attempt, [1, 2])
     assert sees(contest, remote, match_id)
+
+
+def test_a_remote_agents_team_does_not_find_its_running_match_on_tv(
+    contest: Contest, lineup: tuple[EntryId, EntryId]
+) -> None:
+    match_id = contest.rated(*lineup)
+    assert lease.claim_match(contest.conn, match_id, "w1") is not None
+    remote, boxed = (Viewer(team_ids=frozenset({team_of(contest, entry)})) for entry in lineup)
+    on_tv = [
+        match_id in {one.id for one in live._running_on_tv(contest.conn, viewer)}
+        for viewer in (remote, boxed, Viewer())
+    ]
+    assert on_tv == [False, True, True]
+
+
+def test_the_page_of_an_agent_hides_its_queued_first_match(contest: Contest) -> None:
+    lineup = [contest.active(), contest.active()]
+    match_id = contest.rated(*lineup)
+    entry = entries.get_entry(contest.conn, lineup[0])
+    team = Viewer(team_ids=frozenset({entry.team_id}))
+    agent = agents.get_agent(contest.conn, entry.agent_id)
+    board = leaderboard.read_board(contest.conn, contest.season.id)
+    app_state: Any = SimpleNamespace(
+        boards=SimpleNamespace(board=lambda *_: board), settings=SimpleNamespace(redis_url="")
+    )
+
+    def shown() -> Any:
+        rows = submission_rows(contest.conn, app_state, team, agent, [entry])
+        return rows["entries"][0].first_match
+
+    assert shown() is None
+    contest.play(match_id, [1, 2])
+    assert shown().match.id == match_id
