@@ -402,7 +402,8 @@ begin
                      from seats t left join entries e on e.id = t.entry_id
                     where t.match_id = m.id and t.profile = 'remote' and v_is_void_without
                       and (m.kind = 'tournament' or s.rules_version < 2
-                           or coalesce(e.strikes, 0) < 3)),
+                           or coalesce(e.strikes, 0) < 3
+                           or e.state = 'paused')),    -- queued before the third strike
                'digests', (select jsonb_agg(b.digest order by t.seat)
                              from seats t join submissions b on b.id = t.submission_id
                             where t.match_id = m.id))

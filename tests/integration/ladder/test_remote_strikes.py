@@ -171,6 +171,21 @@ def test_the_third_strike_pauses_an_entry(
         contest.rated(away, there)
 
 
+def test_a_match_queued_before_the_third_strike_is_void_without_a_strike(contest: Contest) -> None:
+    away, there = active(contest), contest.active()
+    waiting = contest.rated(away, there)
+    be_away(contest, away, there, times=3)
+    assert state(contest, away) is EntryState.PAUSED
+    until = wait_seconds(contest, away)
+    order = lease.claim_match(contest.conn, waiting, "w1")
+    assert order is not None
+    assert order.excused_seats == {0}
+    assert remote_agents.void_for_unreachable_agents(
+        contest.conn, waiting, order.attempt, "w1", {0: AWAY}
+    )
+    assert wait_seconds(contest, away) <= until
+
+
 READ_BEFORE = {
     "match_id", "attempt", "kind", "game", "configuration", "clock", "memory_mb", "seed",
     "lease_seconds", "profiles", "digests", "fork", "needs_everybody",
