@@ -34,7 +34,6 @@ NAMES = (
     "rating.jumps",
     "rating.rules",
     "rating.forks",
-    "contest_luck",
     "season_order",
     "cards",
     "live",

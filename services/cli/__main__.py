@@ -48,7 +48,6 @@ MODULES: Final = {
     "completion": ("completion",),
     "better": ("better",),
     "datasets": ("dataset",),
-    "luck": ("luck",),
     "run": ("run",),
     "view": ("view",),
     "machines": ("machine",),
@@ -82,7 +81,7 @@ GROUPS: Final = {
     "Send agents": ("submit", "submissions", "entries", "resume", "declare", "profiles", "agent"),
     "See results": ("leaderboard", "insights", "feed", "notices", "watch", "seals"),
     "Find matches": ("matches", "compare", "search", "episodes", "replay", "logs"),
-    "Try ideas": ("run", "view", "better", "scrim", "scrims", "fork", "dataset", "luck"),
+    "Try ideas": ("run", "view", "better", "scrim", "scrims", "fork", "dataset"),
     "Join and host": (
         *("join", "team", "league", "disqualify", "reinstate", "rejudge", "rejudgement", "audits"),
         *("suspects", "share-place", "separate"),

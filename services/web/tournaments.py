@@ -17,7 +17,6 @@ from ladder.enums import Embargo
 from ladder.errors import Invalid, LadderError
 from ladder.ids import MatchId
 from ladder.leagues import seasons
-from ladder.leagues.records import Season
 from ladder.people.records import Viewer
 from ladder.tournaments import (
     embargo,
@@ -27,9 +26,7 @@ from ladder.tournaments import (
     shows,
     tournaments,
 )
-from ladder.tournaments.certainty import certainty_of
 from ladder.tournaments.formats import (
-    Certainty,
     CrossTable,
     DoubleElimination,
     Groups,
@@ -259,7 +256,6 @@ def render_tournament(
         rejudgements=rejudgements.list_rejudgements(conn, found)
         if view.is_host and view.course
         else [],
-        certainty=_certainty(view, season),
         entered=count_entrants(view),
         shows=shows.list_shows(conn, found.id) if view.is_host else [],
         show_address=show_address,
@@ -377,9 +373,3 @@ def _order_of_entrants(view: TournamentView) -> str:
     if ranked == {False}:
         return "in drawn order: none had a place in the official standing"
     return "the best by official standing first, then the others in drawn order"
-
-
-def _certainty(view: TournamentView, season: Season) -> Certainty | None:
-    """For hosts before the start, and for everybody beside the champion."""
-    shows = view.champion is not None or (view.is_host and view.state is TournamentState.LOCKED)
-    return certainty_of(view, season.beta) if shows else None

@@ -5,11 +5,9 @@ follows from the results: pairings, games to play, tables and the champion. ``re
 it answers. The formats are in ``round_robin``, ``elimination``, ``swiss`` (paired by ``dutch``) and
 ``heats`` (ranked by ``heat_scores``); ``series`` and ``heat`` judge one pairing. ``tie_breaks`` and
 ``standings`` make tables, ``drawing`` lays out brackets, ``dependence`` finds what depends on a
-result. ``draw`` draws from the committed seed, ``export`` and ``trf`` write files, and
-``certainty`` says how surely the best wins.
+result. ``draw`` draws from the committed seed, and ``export`` and ``trf`` write files.
 """
 
-from ladder.tournaments.formats.certainty import Certainty, how_sure
 from ladder.tournaments.formats.course import play, standings, without_stale
 from ladder.tournaments.formats.dependence import changed, downstream
 from ladder.tournaments.formats.draw import commitment, draw_order, new_seed
@@ -61,7 +59,6 @@ __all__ = [
     "Box",
     "Bracket",
     "By",
-    "Certainty",
     "Course",
     "CrossTable",
     "DoubleElimination",
@@ -106,7 +103,6 @@ __all__ = [
     "export_csv",
     "export_json",
     "export_trf",
-    "how_sure",
     "new_seed",
     "play",
     "smallest_field",

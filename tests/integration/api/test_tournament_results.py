@@ -11,7 +11,6 @@ from ladder.enums import Embargo
 from ladder.ids import AgentId, MatchId, TournamentId
 from ladder.reports import shown_publicly
 from ladder.tournaments import advance, courses, embargo, leaving
-from ladder.tournaments.formats import Certainty
 from services.web import tournament_parts
 from tests.integration.api.browsing import FIELD, browse
 from tests.integration.api.test_tournament_lists import finish, make, text_of
@@ -72,17 +71,6 @@ def test_a_host_can_show_hidden_results_after_the_end(world: World, cup: Tournam
     assert before[1]
     assert "Show all results so far" not in after
     assert all(one["outcome"] for one in answer(world, cup, "pairings"))
-
-
-@pytest.mark.parametrize(("needed", "words"), [(1, "1 pair in"), (2, "2 pairs in")])
-def test_the_page_counts_the_pairs_of_a_sure_series(
-    world: World, cup: TournamentId, needed: int, words: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(
-        "services.web.tournaments.certainty_of", lambda *_: Certainty(0.9, 0.01, needed, ())
-    )
-    with browse(world, "host") as browser:
-        assert f"90 % needs {words} each series" in browser.get(f"/tournaments/{cup}").text
 
 
 def test_a_disqualified_agent_is_told_no_game_to_expect(world: World) -> None:

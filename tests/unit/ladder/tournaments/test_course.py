@@ -38,7 +38,6 @@ from ladder.tournaments.formats import (
     encode_course,
     encode_plan,
     export_csv,
-    how_sure,
     play,
     standings,
     without_stale,
@@ -192,19 +191,3 @@ def test_columns_of_a_table_as_csv_have_different_names(stage: Stage) -> None:
     head, *lines = csv.reader(io.StringIO(export_csv(table, {})))
     assert len(set(head)) == len(head)
     assert {len(line) for line in lines} == {len(head)}
-
-
-def test_longer_series_find_the_best_more_surely() -> None:
-    found = how_sure(Plan((SingleElimination(),)), [1.0, 0.3, 0.0, -0.6], [0.05] * 4)
-    chances = [chance for _, chance in found.table]
-    assert found.needed is not None
-    assert chances[-1] >= 0.9 > chances[0]
-    assert found.best_wins == chances[0]
-    assert 0.0 < found.error < 0.03
-
-
-def test_certainty_of_two_equal_entrants_is_a_half() -> None:
-    for stage in (SingleElimination(), DoubleElimination(), RoundRobin(), Swiss(rounds=1)):
-        found = how_sure(Plan((stage,)), [0.0, 0.0], [1e-6, 1e-6])
-        assert abs(found.best_wins - 0.5) < 0.1
-        assert found.needed is None

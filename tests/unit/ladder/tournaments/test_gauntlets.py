@@ -18,7 +18,6 @@ from ladder.tournaments.formats import (
     describe_plan,
     encode_plan,
     export_csv,
-    how_sure,
     play,
     standings,
     with_means,
@@ -181,12 +180,6 @@ def test_plan_that_ranks_by_means_says_so() -> None:
         "Gauntlet: the first entrant meets each of the others; "
         "score and tie-breaks are divided by the number of pairings; who leaves stands last; "
     )
-
-
-@pytest.mark.parametrize("best", [0, 1])
-def test_certainty_of_a_gauntlet_ranks_by_score_per_pairing(best: int) -> None:
-    skill = [20.0 * (n == best) for n in range(5)]
-    assert how_sure(Plan((Gauntlet(by_mean=True),)), skill, [1e-6] * 5).best_wins == 1.0
 
 
 @pytest.mark.parametrize(

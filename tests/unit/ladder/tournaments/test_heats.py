@@ -25,7 +25,6 @@ from ladder.tournaments.formats import (
     WantedGame,
     describe_plan,
     export_csv,
-    how_sure,
     play,
     standings,
 )
@@ -377,9 +376,3 @@ def test_withdrawal_changes_no_heat_that_was_paired() -> None:
         assert len(rarest) == 2
         assert after.pairings == played.course.pairings
         assert after.stale == ()
-
-
-@pytest.mark.parametrize("stage", [Heats(rounds=2), SwissHeats(rounds=2)])
-def test_certainty_of_heats_ranks_by_points_a_heat(stage: Heats | SwissHeats) -> None:
-    found = how_sure(Plan((stage,)), [20.0, 0.0, 0.0, 0.0, 0.0], [1e-6] * 5)
-    assert found.best_wins == 1.0
