@@ -1,12 +1,20 @@
-"""Types of values that people send: keys, names and texts with their bounds."""
+"""Types of values that people send, with their bounds, and what their records have in common."""
 
 from __future__ import annotations
 
 import unicodedata
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, get_type_hints
 
-from pydantic import AfterValidator, BeforeValidator, StringConstraints
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    StringConstraints,
+    WithJsonSchema,
+)
 
 from ladder.slugs import normal_text
 
@@ -81,3 +89,32 @@ def require_timezone(moment: datetime) -> datetime:
 SpeedClass = Annotated[str, StringConstraints(pattern=SPEED_CLASS)]
 AwareDatetime = Annotated[datetime, AfterValidator(require_timezone)]
 Key = Annotated[str, StringConstraints(pattern=KEY)]
+
+RECORD: Final = ConfigDict(use_attribute_docstrings=True)
+"""For ``__pydantic_config__`` of a dataclass that the API answers. The text below a field describes
+it in the OpenAPI document."""
+
+
+@dataclass(frozen=True)
+class ShownOnceMark:
+    """Marks a secret of an answer."""
+
+
+ShownOnce = Annotated[
+    str, WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "null"}]}), ShownOnceMark()
+]
+"""A secret of an answer. It is not stored, so a repeat of the request is answered with null."""
+
+
+def secrets_of(record: type) -> list[str]:
+    """The fields of a record that are shown only once."""
+    kinds: dict[str, Any] = get_type_hints(record, include_extras=True)
+    return [
+        name for name, kind in kinds.items() if ShownOnceMark() in getattr(kind, "__metadata__", ())
+    ]
+
+
+class RequestModel(BaseModel):
+    """What a person asks for: the body of a request, and the fields of a form."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)

@@ -12,14 +12,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Annotated, Final
 
 from psycopg import errors
 from psycopg.rows import class_row
+from pydantic import ConfigDict, Field
 
 from ladder import ids
 from ladder.database.db import Connection, atomic, atomic_function
 from ladder.errors import Conflict, Forbidden, NotFound
+from ladder.field_types import RECORD, Key, RequestModel
 from ladder.ids import TeamId, TeamMergeId
 from ladder.leagues.records import SECOND_RULES
 from ladder.people import competitors, teams, users, visibility
@@ -40,11 +42,19 @@ IS_OPEN: Final = (
 """A request ends with the rights of the owner who asked."""
 
 
-@dataclass(frozen=True, slots=True)
-class MergeRequest:
-    """An open request: ``team`` wants to become part of ``into_team``."""
+class NewTeamMerge(RequestModel):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"into": "night-geese"}]})
+    into: Annotated[Key, Field(title="Short name of the other team")]
+    """Id or slug of the team that remains. Its owner has a week to agree. Your people, agents and
+    entries then belong to it for good."""
 
-    id: TeamMergeId
+
+@dataclass(frozen=True, slots=True)
+class TeamMerge:
+    """An open request: the team wants to become part of the other one."""
+
+    __pydantic_config__ = RECORD
+    id: Annotated[TeamMergeId, Field(examples=["tme_01j8x6m3c2k4v9q0w7r5t1y8z3"])]
     team_id: TeamId
     team_name: str
     into_team_id: TeamId
@@ -56,7 +66,7 @@ class MergeRequest:
 @atomic_function
 def ask_for_merge(
     conn: Connection, team_id: TeamId, into_team_id: TeamId, who: Viewer
-) -> MergeRequest:
+) -> TeamMerge:
     """Asks another team to take this one in. Only owners of the team may, so no administrator.
 
     The request lasts a week. Raises Forbidden. Raises Conflict if a merge is impossible now, or the
@@ -86,18 +96,18 @@ def ask_for_merge(
     return get_merge(conn, merge_id)
 
 
-def get_merge(conn: Connection, merge_id: TeamMergeId) -> MergeRequest:
+def get_merge(conn: Connection, merge_id: TeamMergeId) -> TeamMerge:
     """Returns an open request. Raises NotFound for others."""
-    with conn.cursor(row_factory=class_row(MergeRequest)) as cur:
+    with conn.cursor(row_factory=class_row(TeamMerge)) as cur:
         found = cur.execute(f"{SELECT} where m.id = %s and {IS_OPEN}", (merge_id,)).fetchone()
     if found is None:
         raise NotFound.of("merge request")
     return found
 
 
-def list_merges(conn: Connection, team_id: TeamId) -> list[MergeRequest]:
+def list_merges(conn: Connection, team_id: TeamId) -> list[TeamMerge]:
     """The open requests from and to a team, newest first."""
-    with conn.cursor(row_factory=class_row(MergeRequest)) as cur:
+    with conn.cursor(row_factory=class_row(TeamMerge)) as cur:
         return cur.execute(
             f"{SELECT} where %s in (m.team_id, m.into_team_id) and {IS_OPEN} order by m.id desc",
             (team_id,),
@@ -119,7 +129,7 @@ def accept_merge(conn: Connection, merge_id: TeamMergeId, who: Viewer) -> Team:
     _move_uploads_and_entries(conn, asked.team_id, asked.into_team_id)
     _move_people(conn, asked.team_id, asked.into_team_id)
     competitors.add_competitors_of_team(conn, asked.into_team_id, who.user_id)
-    everybody = [user.id for user, _ in users.team_members(conn, asked.into_team_id)]
+    everybody = [member.id for member in teams.list_members(conn, asked.into_team_id)]
     competitors.refuse_blocked_people(conn, asked.into_team_id, everybody)
     conn.execute(
         "update teams set ended_at = coalesce(ended_at, now()), merged_into = %s"

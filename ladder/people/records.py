@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Annotated
+
+from pydantic import Field
 
 from ladder.enums import LeagueRole
+from ladder.field_types import RECORD
 from ladder.ids import LeagueId, TeamId, UserId
 
 
@@ -19,14 +23,23 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Team:
-    id: TeamId
-    slug: str
-    name: str
+    __pydantic_config__ = RECORD
+    id: Annotated[TeamId, Field(examples=["tea_01j8x6m3c2k4v9q0w7r5t1y8z3"])]
+    slug: Annotated[str, Field(examples=["night-geese"])]
+    name: Annotated[str, Field(examples=["Night Geese"])]
     created_at: datetime
     ended_at: datetime | None = None
-    """When it was dissolved or merged. None: it lives."""
+    """When it was dissolved or merged; null: it lives."""
     merged_into: TeamId | None = None
     """The team that it became part of."""
+
+
+@dataclass(frozen=True, slots=True)
+class TeamMember:
+    __pydantic_config__ = RECORD
+    id: Annotated[UserId, Field(examples=["usr_01j8x6m3c2k4v9q0w7r5t1y8z3"])]
+    name: str
+    is_owner: bool
 
 
 @dataclass(frozen=True, slots=True)

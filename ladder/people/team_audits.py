@@ -5,29 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Annotated, Final
 
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
+from pydantic import Field
 
 from ladder import ids
 from ladder.database.db import Connection
 from ladder.enums import Json
+from ladder.field_types import RECORD
 from ladder.ids import TeamId, UserId
 
 
 @dataclass(frozen=True, slots=True)
 class TeamAct:
-    """One act. ``subject`` is the id of the person, team or invitation, or empty."""
+    """One line of the team's log. ``subject`` is the id of a person, a team or an invitation."""
 
+    __pydantic_config__ = RECORD
     id: str
     by_user: UserId | None
-    """None: the operator, on the machine itself."""
+    """null: the operator, on the machine itself."""
     by_name: str | None
-    act: str
+    act: Annotated[str, Field(examples=["rename"])]
     subject: str
     subject_name: str | None
-    """Name of the person in ``subject``; None for other subjects."""
+    """Name of the person in ``subject``; null for other subjects."""
     details: dict[str, Json]
     created_at: datetime
 

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from psycopg.rows import dict_row
+from pydantic import ConfigDict, Field
 
 from ladder import ids
 from ladder.database.db import Connection, atomic_function
 from ladder.errors import Conflict, Forbidden, Invalid, NotFound
+from ladder.field_types import RECORD, AwareDatetime, Name, RequestModel, ShownOnce
 from ladder.ids import TeamId, TeamInvitationId, UserId
 from ladder.people import competitors, teams, users
 from ladder.people.records import Team, Viewer
@@ -67,13 +69,14 @@ REFUSALS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class TeamInvitation:
-    """An invitation without the text of its code."""
+    """An invitation without its code."""
 
-    id: TeamInvitationId
+    __pydantic_config__ = RECORD
+    id: Annotated[TeamInvitationId, Field(examples=["tin_01j8x6m3c2k4v9q0w7r5t1y8z3"])]
     team_id: TeamId
     team_name: str
     user_id: UserId | None
-    """The only person who may use it; None: whoever has the link."""
+    """The only person who may use it; null: anybody."""
     user_name: str | None
     by_name: str | None
     """Name of the person who made it."""
@@ -84,31 +87,44 @@ class TeamInvitation:
     state: InvitationState
 
 
-def path_of_code(code: str) -> str:
-    """The path of the page on which a person joins with a code."""
-    return f"/join-team?code={code}"
+@dataclass(frozen=True, slots=True)
+class MadeTeamInvitation(TeamInvitation):
+    """A new invitation with its code. A repeated Idempotency-Key gets null instead of the code."""
+
+    __pydantic_config__ = RECORD
+    code: Annotated[ShownOnce, Field(examples=["team_..."])]
+    path: ShownOnce
+    """Page of this site on which a person joins with the code."""
+
+
+class NewTeamInvitation(RequestModel):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"max_uses": 3}]})
+    person: Annotated[Name | None, Field(title="Name of a person")] = None
+    """The only person who may use it. Leave it empty for a link that works for anybody."""
+    max_uses: Annotated[int, Field(ge=1, le=100, title="People")] = 1
+    """How many people may use a link for anybody."""
+    expires_at: AwareDatetime | None = None
+    """When it ends: in a week by default, at most 90 days from now."""
+
+
+class TeamCode(RequestModel):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"code": "team_..."}]})
+    code: Annotated[str, Field(max_length=100)]
 
 
 @atomic_function
 def invite(
-    conn: Connection,
-    team_id: TeamId,
-    who: Viewer,
-    *,
-    person: str | None = None,
-    max_uses: int = 1,
-    expires_at: datetime | None = None,
-) -> tuple[TeamInvitation, str]:
-    """Creates an invitation; returns it and its code, which is shown only once.
+    conn: Connection, team_id: TeamId, viewer: Viewer, invitation: NewTeamInvitation
+) -> MadeTeamInvitation:
+    """Creates an invitation. Owners and administrators may.
 
-    ``person`` is the name or id of the only person who may use it. It lasts a week unless
-    ``expires_at`` says otherwise. Owners and administrators may. Raises Forbidden, Invalid,
-    NotFound for the person, and Conflict for a member, a second open invitation of one person, or
-    too many open ones.
+    Raises Forbidden, Invalid, NotFound for the person, and Conflict for a member, a second open
+    invitation of one person, or too many open ones.
     """
     competitors.lock_team(conn, team_id)
-    teams.require_owner(conn, team_id, who)
-    until = _checked_end(expires_at)
+    teams.require_owner(conn, team_id, viewer)
+    until = _checked_end(invitation.expires_at)
+    person = invitation.person
     user_id = None if person is None else _invited_person(conn, team_id, person)
     row = conn.execute(
         f"select count(*) from team_invitations i where i.team_id = %s and {OPEN}",  # noqa: S608
@@ -127,13 +143,14 @@ def invite(
             team_id,
             user_id,
             _hash_code(code),
-            1 if user_id else max_uses,
-            who.user_id,
+            1 if user_id else invitation.max_uses,
+            viewer.user_id,
             until,
         ),
     )
-    record_team_act(conn, team_id, who.user_id, "invite", user_id or invitation_id)
-    return _one(conn, "i.id = %s", invitation_id), code
+    record_team_act(conn, team_id, viewer.user_id, "invite", user_id or invitation_id)
+    made = _one(conn, "i.id = %s", invitation_id)
+    return MadeTeamInvitation(**asdict(made), code=code, path=f"/join-team?code={code}")
 
 
 def list_invitations(

@@ -3,20 +3,60 @@
 from __future__ import annotations
 
 import secrets
-from typing import Final
+from typing import Annotated, Final
 
 from psycopg import errors
+from psycopg.rows import class_row
+from pydantic import ConfigDict, Field
 
 from ladder.database.db import Connection, atomic, atomic_function
 from ladder.errors import Conflict, Forbidden, NotFound
+from ladder.field_types import Key, Name, RequestModel, Slug
 from ladder.ids import TeamId, UserId
 from ladder.people import competitors, user_names, users
-from ladder.people.records import Team, Viewer
+from ladder.people.records import Team, TeamMember, Viewer
 from ladder.people.team_audits import record_team_act
 
 MOST_TEAMS: Final = 20
 """Living teams that one person may make. More would let one person take many names."""
 MOST_MEMBERS: Final = 100
+
+
+class TeamName(RequestModel):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "Night Geese"}]})
+    name: Name
+    """Everybody sees it. Up to 60 characters."""
+
+
+class NewTeam(TeamName):
+    slug: Slug | None = None
+    """The short name in addresses; default: made from the name."""
+    owner: Key | None = None
+    """User id, for administrators; default: the caller."""
+
+
+class NewTeamMember(RequestModel):
+    user: Key
+    is_owner: bool = False
+
+
+class NewOwner(RequestModel):
+    user: Annotated[Key, Field(title="Member")]
+    """Id of a member."""
+
+
+def create_team(conn: Connection, viewer: Viewer, team: NewTeam) -> Team:
+    """Creates a team for the viewer, or for the owner whom an administrator names.
+
+    Administrators may use any free name. Raises the errors of `make_team`, and Forbidden.
+    """
+    assert viewer.user_id is not None
+    if team.owner not in (None, viewer.user_id) and not viewer.is_admin:
+        raise Forbidden("Leave out the owner: you can make only teams of your own.")
+    if team.owner is None or not viewer.is_admin:
+        return make_team(conn, team.name, viewer.user_id, team.slug)
+    owner = users.get_user(conn, UserId(team.owner))
+    return users.create_team(conn, team.name, team.slug or users.team_slug(team.name), owner.id)
 
 
 @atomic_function
@@ -58,6 +98,20 @@ def rename_team(conn: Connection, team_id: TeamId, name: str, who: Viewer) -> Te
     details = {"name": name, "before": before.name}
     record_team_act(conn, team_id, who.user_id, "rename", details=details)
     return users.get_team(conn, team_id)
+
+
+def list_members(conn: Connection, team_id: TeamId) -> list[TeamMember]:
+    """Returns the members of a team in order of joining."""
+    with conn.cursor(row_factory=class_row(TeamMember)) as cursor:
+        return cursor.execute(
+            """
+            select u.id, u.name, m.is_owner
+            from memberships m join users u on u.id = m.user_id
+            where m.team_id = %s
+            order by m.created_at, u.id
+            """,
+            (team_id,),
+        ).fetchall()
 
 
 def is_owner(conn: Connection, team_id: TeamId, user_id: UserId | None) -> bool:
@@ -146,7 +200,7 @@ def remove_member(conn: Connection, team_id: TeamId, user_id: UserId, who: Viewe
     competitors.lock_team(conn, team_id)
     if user_id != who.user_id:
         require_owner(conn, team_id, who)
-    members = {user.id: owns for user, owns in users.team_members(conn, team_id)}
+    members = {member.id: member.is_owner for member in list_members(conn, team_id)}
     if user_id not in members:
         raise NotFound("choose a member of the team", field="user")
     if len(members) == 1:

@@ -197,16 +197,6 @@ def teams_of(conn: Connection, user_id: UserId) -> list[Team]:
         ).fetchall()
 
 
-def team_members(conn: Connection, team_id: TeamId) -> list[tuple[User, bool]]:
-    """Returns the members of a team in order of joining, and whether each is an owner."""
-    rows = conn.execute(
-        "select u.id, u.name, u.is_admin, u.created_at, m.is_owner from memberships m"
-        " join users u on u.id = m.user_id where m.team_id = %s order by m.created_at, u.id",
-        (team_id,),
-    )
-    return [(User(*row[:4]), row[4]) for row in rows]
-
-
 def viewer_of_token(conn: Connection, token_text: str) -> Viewer | None:
     """Returns the viewer of a token; None if unknown, mistyped, expired or revoked.
 

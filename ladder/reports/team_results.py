@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from psycopg.rows import class_row
+from pydantic import computed_field
 
 from ladder.database.db import Connection
+from ladder.field_types import RECORD
 from ladder.ids import MatchId, TeamId
 from ladder.matches import history
 from ladder.matches.records import Match
@@ -32,12 +34,14 @@ PLAYED: Final = (
 class TeamRecord:
     """Results against one other team. Each match counts once, by the best seat of each team."""
 
+    __pydantic_config__ = RECORD
     team_id: TeamId
     team_name: str
     games: int
     wins: int
     losses: int
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def ties(self) -> int:
         return self.games - self.wins - self.losses

@@ -13,9 +13,8 @@ from ladder.field_types import Line, Name
 from ladder.ids import SessionId, UserId
 from ladder.people import administration, device_logins, recovery, sessions, tokens, users
 from ladder.people.device_logins import LoginState
-from ladder.people.records import User, Viewer
+from ladder.people.records import Team, User, Viewer
 from ladder.people.request_models import SignUp
-from services.api.teams import TeamOut
 from services.api.users import UserOut, own_or_any_user
 from services.http import sign_in
 from services.http.app_state import AppState, Db, transaction
@@ -34,7 +33,7 @@ class NewAccount(BaseModel):
     """A new person, their own team if there is one, and a token, which is shown only once."""
 
     user: UserOut
-    team: TeamOut | None
+    team: Team | None
     token: str = Field(examples=["peck_..."])
 
 
@@ -105,7 +104,7 @@ def sign_up(body: SignUp, request: Request, app_state: AppState) -> NewAccount:
         _, text = tokens.mint_token(conn, user.id, "peck sign-up", device_logins.SCOPES)
     return NewAccount(
         user=UserOut.model_validate(user),
-        team=None if team is None else TeamOut.model_validate(team),
+        team=team,
         token=text,
     )
 

@@ -11,9 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from ladder.field_types import Line, Name
 from ladder.ids import TokenId, UserId
 from ladder.people import administration, tokens, users
-from ladder.people.records import User, Viewer
+from ladder.people.records import Team, User, Viewer
 from ladder.people.request_models import NewToken
-from services.api.teams import TeamOut
 from services.http.app_state import Db
 from services.http.auth import Admin, Credentials, FullToken, Known, require_full_token
 from services.http.idempotency import Idempotent
@@ -61,7 +60,7 @@ class MeOut(BaseModel):
     """The user of the token, the token and its scopes."""
 
     user: UserOut
-    teams: list[TeamOut]
+    teams: list[Team]
     scopes: list[str] = Field(examples=[["agents:write", "read"]])
     token: TokenOut
 
@@ -89,7 +88,7 @@ def read_me(conn: Db, who: Known, credentials: Credentials) -> MeOut:
     return MeOut(
         token=TokenOut.model_validate(token),
         user=UserOut.model_validate(users.get_user(conn, who.user_id)),
-        teams=[TeamOut.model_validate(team) for team in users.teams_of(conn, who.user_id)],
+        teams=users.teams_of(conn, who.user_id),
         scopes=sorted(who.scopes),
     )
 
@@ -138,10 +137,10 @@ def read_user(user: UserKey, conn: Db, who: Known) -> UserOut:
 @router.get(
     "/users/{user}/teams", summary="List a person's teams", responses=problem_responses(404)
 )
-def list_teams_of_user(user: UserKey, conn: Db, who: Known) -> Page[TeamOut]:
+def list_teams_of_user(user: UserKey, conn: Db, who: Known) -> Page[Team]:
     """Your own teams; administrators may read those of any user."""
     owner = own_or_any_user(conn, who, user)
-    return Page(items=[TeamOut.model_validate(team) for team in users.teams_of(conn, owner.id)])
+    return Page(items=users.teams_of(conn, owner.id))
 
 
 @router.post(

@@ -1,9 +1,10 @@
 """Authentication: finds the person behind a token and checks its scopes.
 
-The type in a route's signature says who may call it. ``Anyone`` needs no token and ``Known`` a
-valid one. ``Writer``, ``Scrimmer``, ``Host`` and ``Admin`` need a token with the scope they name.
-``FullToken``, ``FullWriter`` and ``FullAdmin`` need all scopes and a token that never expires.
-``ladder.people.permissions`` decides later what the person may see or change.
+The type in a route's signature says who may call it, by a token of the API or by a session on
+pages. ``Anyone`` needs no token and ``Known`` a valid one. ``Writer``, ``Scrimmer``, ``Host`` and
+``Admin`` need a token with the scope they name. ``FullToken``, ``FullWriter`` and ``FullAdmin``
+need all scopes and a token that never expires. ``ladder.people.permissions`` decides later what the
+person may see or change.
 """
 
 from __future__ import annotations
@@ -30,6 +31,22 @@ Credentials = Annotated[HTTPAuthorizationCredentials | None, Security(bearer)]
 
 
 def viewer_of_request(request: Request, conn: Db, credentials: Credentials) -> Viewer:
+    """The person who sent the request: by the session on pages, by the token elsewhere.
+
+    The class of the route says which (``PageRoute.viewer_of_session``).
+    """
+    if not hasattr(request.state, "viewer"):  # FastAPI asks once for each set of scopes
+        viewer_of_session = getattr(request.scope["route"], "viewer_of_session", None)
+        request.state.viewer = (
+            viewer_of_session(request, conn)
+            if viewer_of_session
+            else viewer_of_token(request, conn, credentials)
+        )
+    viewer: Viewer = request.state.viewer
+    return viewer
+
+
+def viewer_of_token(request: Request, conn: Db, credentials: Credentials) -> Viewer:
     """The person behind the token, or an anonymous viewer without a token. Refuses a bad token, so
     that its owner learns why private things are missing."""
     if credentials is None:

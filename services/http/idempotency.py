@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from typing import Annotated, TypeVar
+from typing import Annotated, Any
 
 from fastapi import Depends, Header, Request, Response
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel
+from pydantic_core import to_jsonable_python
 
 from ladder.database import idempotency
 from ladder.database.db import Connection
@@ -21,8 +21,6 @@ from ladder.people.records import Viewer
 from services.http.app_state import Db
 from services.http.auth import Anyone
 from services.http.problems import ProblemError
-
-M = TypeVar("M", bound=BaseModel)
 
 IdempotencyKey = Annotated[
     str | None,
@@ -52,9 +50,9 @@ class IdempotentRequest:
 
     def run(
         self,
-        create: Callable[[], M | tuple[M, int]],
+        create: Callable[[], object],
         *,
-        keep: Callable[[M], M] = lambda model: model,
+        keep: Callable[[Any], object] = lambda answer: answer,
     ) -> Response:
         """Returns the answer of ``create`` (201, or the status it names), or the stored one.
 
@@ -69,12 +67,12 @@ class IdempotentRequest:
                 raise ProblemError("idempotency-mismatch", str(error)) from None
             if kept is not None:
                 return json_reply(kept.body, kept.status, repeated=True)
-        made = create()
-        model, status = made if isinstance(made, tuple) else (made, 201)
+        created = create()
+        answer, status = created if isinstance(created, tuple) else (created, 201)
         if self.key is not None and user_id is not None:
-            body = keep(model).model_dump(mode="json")
+            body = to_jsonable_python(keep(answer))
             idempotency.store_answer(self.conn, user_id, self.key, status, body)
-        return json_reply(model.model_dump(mode="json"), status, repeated=False)
+        return json_reply(to_jsonable_python(answer), status, repeated=False)
 
 
 def json_reply(body: object, status: int, *, repeated: bool) -> Response:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from ladder.database.db import Connection
 from ladder.entries import agents, entries, team_merges
 from ladder.entries.records import Agent, Entry, EntryState, Submission
-from ladder.entries.team_merges import MergeRequest
+from ladder.entries.team_merges import TeamMerge
 from ladder.enums import VoidCause
 from ladder.errors import NotFound
 from ladder.ids import (
@@ -130,7 +130,7 @@ def team_for_members_and_admins(conn: Connection, who: Viewer, key: str) -> Team
     return found
 
 
-def team_merge_of_member(conn: Connection, who: Viewer, key: str) -> MergeRequest:
+def team_merge_of_member(conn: Connection, who: Viewer, key: str) -> TeamMerge:
     """The open request for a merge, for members of either team and administrators."""
     found = team_merges.get_merge(conn, TeamMergeId(key))
     if not who.is_admin and who.team_ids.isdisjoint((found.team_id, found.into_team_id)):

@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Self
 
 from fastapi import Depends, Request
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from starlette.datastructures import FormData
 
 from ladder.database.db import Connection
-from ladder.errors import LadderError
-from ladder.field_types import KEY
+from ladder.errors import Invalid, LadderError
+from ladder.field_types import KEY, Name
 from ladder.people.records import Viewer
 from services.http import field_messages
 from services.http.idempotency import IdempotentRequest
@@ -28,6 +28,7 @@ from services.http.problems import ProblemError
 from services.web import form_texts, session
 
 MOST_FIELDS: Final = 200
+NAME: Final[TypeAdapter[str]] = TypeAdapter(Name)
 
 
 async def sent_form(request: Request) -> FormData:
@@ -127,6 +128,14 @@ def field_message(error: Mapping[str, Any]) -> str:
     """The message of one of Pydantic's errors: the API's, or the form's for an empty field."""
     message = field_messages.field_message(error)
     return form_texts.FIELD_MISSING if message == field_messages.EMPTY else message
+
+
+def parse_name(text: str) -> str:
+    """A name as the API takes it. Raises Invalid."""
+    try:
+        return NAME.validate_python(text)
+    except ValidationError as error:
+        raise Invalid("name", field_message(error.errors()[0])) from None
 
 
 def parse_key(given: Mapping[str, Any], name: str) -> str:

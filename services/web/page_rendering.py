@@ -51,7 +51,7 @@ paths."""
 log = logging.getLogger(__name__)
 
 templates = jinja2.Environment(
-    loader=jinja2.FileSystemLoader(FOLDER / "templates"),
+    loader=jinja2.FileSystemLoader([FOLDER / "templates", FOLDER.parent]),  # teams/team.html
     autoescape=True,  # for all file names: texts of agents and people are never HTML
     undefined=jinja2.StrictUndefined,
     trim_blocks=True,
@@ -92,13 +92,19 @@ def not_modified(etag: str) -> Response:
 
 
 def problem_page(request: Request, error: Exception) -> Response:
-    """The page of an error. ConfirmationNeeded leads to ``/confirm`` and back.
+    """The page of an error.
+
+    ConfirmationNeeded leads to ``/confirm`` and back. A page that needs a person leads an anonymous
+    visitor to the sign-in and back.
 
     GET of an address that takes only POST redirects to the nearest page.
     """
     if isinstance(error, ConfirmationNeeded):
         query = urlencode({"next": page_before(request)})
         return RedirectResponse(f"/confirm?{query}", status_code=303, headers=dict(HEADERS))
+    if is_anonymous(request) and isinstance(error, ProblemError) and error.kind.status == 401:
+        address = formatting.sign_in_address(page_before(request))
+        return RedirectResponse(address, status_code=303, headers=dict(HEADERS))
     status, title, detail = describe_error(error)
     nearest = nearest_page(request) if status == 405 else ""
     if nearest and request.method == "GET":
@@ -120,6 +126,12 @@ def problem_page(request: Request, error: Exception) -> Response:
     if status == 503:
         response.headers["Retry-After"] = "5"
     return response
+
+
+def is_anonymous(request: Request) -> bool:
+    """Whether the visitor is known to have no session."""
+    viewer = getattr(request.state, "viewer", None)
+    return viewer is not None and viewer.user_id is None
 
 
 def nearest_page(request: Request) -> str:
@@ -184,7 +196,9 @@ def describe_error(error: Exception) -> tuple[int, str, str]:
 
 
 class PageRoute(LazyRoute):
-    """A route that answers errors with pages."""
+    """A route that knows its visitor by the session and answers errors with pages."""
+
+    viewer_of_session = staticmethod(session.visitor_of_request)
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()

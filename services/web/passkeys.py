@@ -19,14 +19,13 @@ from services.http import mailing
 from services.http.app_state import AppState, Db, State, app_state_of, transaction
 from services.http.attempt_limits import Limits
 from services.http.path_parameters import PasskeyKey
-from services.web import formatting, session
+from services.web import formatting, forms, session
 from services.web.account import redirect, safe_redirect_path
 from services.web.confirm import confirmation_page
 from services.web.page_rendering import PageRoute, render
 from services.web.session import Visitor
 from services.web.sign_in import sign_in_page, signed_in
 from services.web.sign_in_settings import PAGE, TO_SIGN_IN, person_of_form, settings_page
-from services.web.team_joining import parse_name
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 FormToken = Annotated[str, Form(max_length=200)]
@@ -93,7 +92,7 @@ def finish_registration(
     confirmation.require_recent_confirmation(conn, who, request.state.session_id)
     browser = session.browser_digest(request)
     try:
-        title = parse_name(name.strip())
+        title = forms.parse_name(name.strip())
         passkeys.finish_registration(conn, site_of(request), user_id, browser, answer, title)
     except (Invalid, Conflict) as error:
         return new_passkey_page(request, name, formatting.sentence(error.message))

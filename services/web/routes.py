@@ -18,6 +18,8 @@ from starlette.types import Scope
 
 from services.http.app_state import app_state_of, transaction
 from services.http.problems import PROBLEM_KINDS, ProblemError
+from services.teams import pages as team_pages
+from services.teams.operations import operations as team_operations
 from services.web import (
     account,
     administration,
@@ -71,12 +73,11 @@ from services.web import (
     sign_in_settings,
     sign_up_address,
     suspects,
-    team_joining,
-    teams,
     tournament_lists,
     tournaments,
     upload,
 )
+from services.web.operation_forms import form_routes
 from services.web.page_rendering import FOLDER, PageRoute, problem_page, render
 from services.web.session import Visitor, find_visitor
 
@@ -132,11 +133,16 @@ PARTS = (
     *(finding, documents, notices, notice_settings, atom_feeds, ask_to_join, privacy),
     *(administration, machines, agent_machines),
     *(passkeys, identities, recover, mail_address, sign_up_address),
-    *(team_joining, teams),  # in this order: /teams/new is no team
     *(new_tournament, shows, tournament_lists, tournaments),
     *(home, invitations, league_state, edit_league, new_season, rehearsals, season_charts),
 )
-ROUTERS = (router, *(part.router for part in PARTS))
+FEATURES = (team_operations,)
+ROUTERS = (
+    router,
+    *(part.router for part in PARTS),
+    team_pages.router,
+    *(form_routes(operations) for operations in FEATURES),
+)
 
 
 class Files(StaticFiles):

@@ -12,6 +12,7 @@ import pytest
 from ladder.database import db
 from ladder.people import team_invitations, teams, tokens, users
 from ladder.people.records import Viewer
+from ladder.people.team_invitations import NewTeamInvitation
 from services.api_client import Client, tls_context
 from tests.web.conftest import Site, Tab, press, sign_in
 
@@ -67,7 +68,7 @@ def test_my_page_says_that_older_invitations_wait(site: Site) -> None:
             who = Viewer(maker.id, team_ids=frozenset({team.id}))
             if number == 20:
                 assert more not in site.get("/me", token).text
-            team_invitations.invite(conn, team.id, who, person="Ina Wanted")
+            team_invitations.invite(conn, team.id, who, NewTeamInvitation(person="Ina Wanted"))
     page = site.get("/me", token).text
     assert more in page
     assert page.count(">Join</button>") == 20

@@ -40,7 +40,6 @@ ACTS = {
     "/leagues/{league}/moderation/{act}": "disqualify",
     "/leagues/{league}/suspects/{act}": "share",
     "/leagues/{league}/people/{act}": "block",
-    "/teams/{team}/{act}": "rename",
     "/tournaments/{tournament}/{act}": "lock",
     "/leagues/{league}/people/requests/{act}": "decline",
 }

@@ -35,6 +35,7 @@ from ladder.notices import channels
 from ladder.notices.kinds import Form
 from ladder.people import team_invitations, teams, users
 from ladder.people.records import Viewer
+from ladder.people.team_invitations import NewTeamInvitation
 from ladder.tournaments import rejudgements
 from tests.integration.api.route_walk.words import (
     ask_host,
@@ -135,8 +136,8 @@ def ids_of_teams(world: World, name: str) -> dict[str, Any]:
         )
         teams.add_member(conn, team, member, None, is_owner=True)
         teams.add_member(conn, team, host, None)
-        asked, _ = team_invitations.invite(conn, other, root, person=host)
-        _, code = team_invitations.invite(conn, other, root, max_uses=100)
+        asked = team_invitations.invite(conn, other, root, NewTeamInvitation(person=host))
+        code = team_invitations.invite(conn, other, root, NewTeamInvitation(max_uses=100)).code
         found = {"team": team, "into": other, "invitation": asked.id, "code": code, "user": host}
         if name == "ask_for_merge":  # only members see a team that plays nowhere
             teams.add_member(conn, other, member, None)

@@ -9,8 +9,9 @@ from ladder.database import db
 from ladder.database.db import Connection
 from ladder.errors import LadderError
 from ladder.ids import TeamId, UserId
-from ladder.people import team_invitations, users
+from ladder.people import team_invitations, teams, users
 from ladder.people.records import Viewer
+from ladder.people.team_invitations import NewTeamInvitation
 
 
 def person(conn: Connection, name: str) -> UserId:
@@ -25,14 +26,16 @@ def viewer(conn: Connection, user_id: UserId) -> Viewer:
 
 def join(conn: Connection, team_id: TeamId, user_id: UserId) -> None:
     """Invites by the first owner, and accepts."""
-    owner = next(user.id for user, owns in users.team_members(conn, team_id) if owns)
+    owner = next(user.id for user in teams.list_members(conn, team_id) if user.is_owner)
     name = users.get_user(conn, user_id).name
-    made, _ = team_invitations.invite(conn, team_id, viewer(conn, owner), person=name)
+    made = team_invitations.invite(
+        conn, team_id, viewer(conn, owner), NewTeamInvitation(person=name)
+    )
     team_invitations.accept_invitation(conn, user_id, made.id)
 
 
 def names(conn: Connection, team_id: TeamId) -> dict[str, bool]:
-    return {user.name: owns for user, owns in users.team_members(conn, team_id)}
+    return {user.name: user.is_owner for user in teams.list_members(conn, team_id)}
 
 
 def at_once(database_url: str, *acts: Callable[[Connection], object]) -> list[str]:

@@ -248,7 +248,7 @@ def test_team_with_other_members_stays_and_gets_an_owner(
     upload(conn, player, "ours")
     erasing.erase_person(conn, player.user)
     finish_erasing(conn, blobs)
-    assert [(user.id, owns) for user, owns in users.team_members(conn, player.team)] == [
+    assert [(user.id, user.is_owner) for user in teams.list_members(conn, player.team)] == [
         (other, True)
     ]
     assert users.get_team(conn, player.team).name == "[deleted] & friends"

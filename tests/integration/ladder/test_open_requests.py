@@ -7,6 +7,7 @@ from ladder.enums import LeagueRole
 from ladder.ids import ScrimRequestId, TeamInvitationId, TeamMergeId, UserId
 from ladder.leagues import join_requests, leagues, staff
 from ladder.people import team_invitations, teams, users
+from ladder.people.team_invitations import NewTeamInvitation
 from ladder.reports.open_requests import OpenRequest, list_open_requests
 from ladder.scrims import requests
 from tests.integration.ladder.scrim_pairs import Pair
@@ -38,7 +39,7 @@ def ask_in_every_way(pair: Pair) -> None:
     asker, asked = pair.asker, pair.asked
     pair.ask(games=1)
     name = users.get_user(conn, asked[0]).name
-    team_invitations.invite(conn, asker[1], viewer(conn, asker[0]), person=name)
+    team_invitations.invite(conn, asker[1], viewer(conn, asker[0]), NewTeamInvitation(person=name))
     team_merges.ask_for_merge(conn, asker[1], asked[1], viewer(conn, asker[0]))
     host_takes_requests(pair)
     ask_to_join(pair, "ada")

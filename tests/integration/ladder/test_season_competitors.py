@@ -12,6 +12,7 @@ from ladder.enums import LeagueRole, Visibility
 from ladder.errors import Conflict
 from ladder.leagues import invitations, joining, leagues, roster_file, rosters, terms
 from ladder.people import competitors, team_invitations, teams, users
+from ladder.people.team_invitations import NewTeamInvitation
 from tests.integration.ladder.contest import Contest
 from tests.integration.ladder.team_people import at_once, join, person, viewer
 
@@ -33,7 +34,7 @@ def test_a_person_of_two_teams_competes_for_the_first(contest: Contest) -> None:
     contest.pending(contest.agent(second), by=bob)
     with pytest.raises(Conflict, match="you already compete"):
         join(conn, second, ada)
-    assert ada not in {user.id for user, _ in users.team_members(conn, second)}
+    assert ada not in {user.id for user in teams.list_members(conn, second)}
 
 
 def test_leaving_a_team_does_not_free_a_person_for_the_season(contest: Contest) -> None:
@@ -91,7 +92,9 @@ def test_a_person_who_joins_two_competing_teams_at_once_joins_one(
     for _ in range(2):
         owner, team = contest.team()
         contest.pending(contest.agent(team))
-        codes.append(team_invitations.invite(conn, team, viewer(conn, owner))[1])
+        codes.append(
+            team_invitations.invite(conn, team, viewer(conn, owner), NewTeamInvitation()).code
+        )
     errors = at_once(
         database_url,
         *(
@@ -111,7 +114,7 @@ def test_a_join_and_the_first_entry_of_the_team_at_once_are_both_counted(
     owner, team = contest.team()
     shared = contest.team()[0]
     contest.pending(contest.agent(users.teams_of(conn, shared)[0].id))
-    _, code = team_invitations.invite(conn, team, viewer(conn, owner))
+    code = team_invitations.invite(conn, team, viewer(conn, owner), NewTeamInvitation()).code
     upload = contest.submission(contest.agent(team)).id
     errors = at_once(
         database_url,

@@ -71,7 +71,7 @@ def test_graders_and_commentators_never_compete(contest: Contest) -> None:
     conn = contest.conn
     playing, _ = contest.team()
     submission = contest.submission()
-    (owner, _), *_ = users.team_members(conn, submission.team_id)
+    owner, *_ = teams.list_members(conn, submission.team_id)
     appoint(contest, owner.id, "commentator")
     with pytest.raises(Conflict, match="commentator of this league"):
         entries.enter_season(conn, contest.season.id, submission.id)
@@ -91,7 +91,7 @@ def test_naming_a_grader_and_entering_at_once_refuses_one(
     host = viewer(contest.conn, contest.host)
     for _ in range(8):
         submission = contest.submission()
-        (owner, _), *_ = users.team_members(contest.conn, submission.team_id)
+        owner, *_ = teams.list_members(contest.conn, submission.team_id)
         assert len(race(database_url, contest, host, owner.id, submission.id)) == 1
 
 

@@ -18,7 +18,7 @@ from tests.integration.ladder.team_people import join, viewer
 def merge(contest: Contest, team: TeamId, into: TeamId) -> Team:
     """Asks and agrees, each by the first owner of the team."""
     conn = contest.conn
-    owners = [users.team_members(conn, each)[0][0].id for each in (team, into)]
+    owners = [teams.list_members(conn, each)[0].id for each in (team, into)]
     asked = team_merges.ask_for_merge(conn, team, into, viewer(conn, owners[0]))
     return team_merges.accept_merge(conn, asked.id, viewer(conn, owners[1]))
 
@@ -39,7 +39,7 @@ def test_a_merge_moves_people_agents_entries_and_uploads(contest: Contest) -> No
     contest.play(played, [1, 2, 3, 4])
 
     assert merge(contest, first, second).id == second
-    assert {user.id: owns for user, owns in users.team_members(conn, second)} == {
+    assert {user.id: user.is_owner for user in teams.list_members(conn, second)} == {
         ada: False,
         bob: True,
     }
@@ -153,7 +153,7 @@ def test_a_merge_gives_nobody_a_second_team_in_a_season(contest: Contest) -> Non
     ).fetchall()
     assert rows == [(contest.season.id, third), (SeasonId(other.season.id), second)]
     assert users.get_team(conn, first).ended_at is None
-    assert teams.is_owner(conn, first, users.team_members(conn, first)[0][0].id)
+    assert teams.is_owner(conn, first, teams.list_members(conn, first)[0].id)
 
 
 def test_a_request_for_a_merge_ends_with_the_rights_of_its_author(contest: Contest) -> None:

@@ -10,6 +10,7 @@ from ladder.entries.team_dissolution import dissolve_team
 from ladder.errors import Conflict, Forbidden, Invalid, NotFound
 from ladder.leagues import seasons
 from ladder.people import team_audits, team_invitations, teams, users
+from ladder.people.team_invitations import NewTeamInvitation
 from tests.integration.ladder.contest import Contest
 from tests.integration.ladder.team_people import join, names, person, viewer
 
@@ -68,7 +69,7 @@ def test_only_owners_manage_a_team(conn: Connection) -> None:
         lambda: teams.rename_team(conn, team.id, "Owls", member),
         lambda: teams.hand_over(conn, team.id, bob, member),
         lambda: teams.remove_member(conn, team.id, ada, member),
-        lambda: team_invitations.invite(conn, team.id, member),
+        lambda: team_invitations.invite(conn, team.id, member, NewTeamInvitation()),
         lambda: dissolve_team(conn, team.id, member),
     ):
         with pytest.raises(Forbidden, match="owner"):
@@ -79,7 +80,7 @@ def test_only_owners_manage_a_team(conn: Connection) -> None:
         teams.remove_member(conn, team.id, ada, viewer(conn, ada))
     teams.hand_over(conn, team.id, bob, viewer(conn, ada))
     assert names(conn, team.id) == {"ada": False, "bob": True}
-    _, code = team_invitations.invite(conn, team.id, member)
+    code = team_invitations.invite(conn, team.id, member, NewTeamInvitation()).code
     teams.remove_member(conn, team.id, ada, member)
     with pytest.raises(Conflict, match="revoked"):  # ada may know the link
         team_invitations.join_by_link(conn, ada, code)

@@ -8,6 +8,7 @@ from ladder.leagues.roster_file import parse_roster
 from ladder.moderation import subjects
 from ladder.people import administration, passwords, team_invitations, users
 from ladder.people.records import Viewer
+from ladder.people.team_invitations import NewTeamInvitation
 from ladder.reports import site_search
 from tests.integration.ladder.contest import Contest
 from tests.integration.ladder.test_rosters import join, take
@@ -49,7 +50,7 @@ def test_a_person_is_invited_by_either_spelling_of_the_name(contest: Contest) ->
     invited = users.create_user(contest.conn, COMPOSED)
     who = users.viewer_of_user(contest.conn, owner)
     assert who is not None
-    made, _ = team_invitations.invite(contest.conn, team, who, person=DECOMPOSED)
+    made = team_invitations.invite(contest.conn, team, who, NewTeamInvitation(person=DECOMPOSED))
     assert made.user_id == invited.id
 
 

@@ -11,7 +11,8 @@ from ladder.database.db import Connection
 from ladder.enums import LeagueRole
 from ladder.errors import Conflict, LadderError, NotFound
 from ladder.leagues import leagues
-from ladder.people import tokens, users
+from ladder.people import teams, tokens, users
+from ladder.people.records import TeamMember
 from tests.integration.ladder.contest import Contest
 
 
@@ -24,7 +25,7 @@ def test_a_taken_name_or_slug_is_refused(conn: Connection) -> None:
         users.create_team(conn, "Other", "geese", ada.id)
     assert users.get_team(conn, "geese") == users.get_team(conn, team.id) == team
     assert users.teams_of(conn, ada.id) == [team]
-    assert users.team_members(conn, team.id) == [(ada, True)]
+    assert teams.list_members(conn, team.id) == [TeamMember(ada.id, ada.name, True)]
 
 
 def test_a_rolled_back_transaction_keeps_nothing(database_url: str, conn: Connection) -> None:

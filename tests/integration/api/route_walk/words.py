@@ -16,6 +16,7 @@ from ladder.notices.kinds import Form
 from ladder.people import sessions, team_invitations, users
 from ladder.people.records import Viewer
 from ladder.people.resources import ScrimPrivacy
+from ladder.people.team_invitations import NewTeamInvitation
 from ladder.scrims import requests as scrim_requests
 from ladder.scrims.request_records import NewScrimRequest
 from ladder.tournaments import advance, course_acts, courses, entrants, locking, tournaments
@@ -191,11 +192,14 @@ def team_words(world: World, team: str) -> dict[str, str]:
     """Values about teams: invitations, and requests for merges between teams of nobody here."""
     with world.connect() as conn:
         root = Viewer(is_admin=True)
-        revoked, code = team_invitations.invite(conn, TeamId(team), root, max_uses=9)
+        revoked = team_invitations.invite(conn, TeamId(team), root, NewTeamInvitation(max_uses=9))
+        code = revoked.code
         team_invitations.revoke_invitation(conn, TeamId(team), revoked.id, root)
         owner = users.create_user(conn, "Owner of spare teams").id
         spare = [users.create_own_team(conn, f"Spare {n}", owner).id for n in range(4)]
-        asked, _ = team_invitations.invite(conn, spare[0], root, person=world.users["member"])
+        asked = team_invitations.invite(
+            conn, spare[0], root, NewTeamInvitation(person=world.users["member"])
+        )
         merges = [
             team_merges.ask_for_merge(conn, each, spare[0], Viewer(owner)).id for each in spare[1:3]
         ]

@@ -1,0 +1,1 @@
+"""Teams: their operations, pages and forms."""

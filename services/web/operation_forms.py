@@ -1,0 +1,260 @@
+"""Forms of pages that do operations: their fields, their values, and the routes that take them.
+
+A page takes ``forms: NoForms`` and gives them to its template:
+
+    {{ form_of(forms.rename_team, "Rename", team=team.id) }}
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Depends, Request, Response
+from pydantic import BaseModel, ValidationError
+from starlette.datastructures import FormData
+
+from ladder.database.db import Connection
+from ladder.errors import ConfirmationNeeded, Invalid, LadderError
+from ladder.people.records import Viewer
+from ladder.slugs import normal_text
+from services.http.app_state import Db
+from services.http.auth import Anyone
+from services.http.operations import (
+    Form,
+    Operation,
+    Operations,
+    endpoint_of,
+    parameter_types,
+)
+from services.http.problems import ProblemError
+from services.web import form_texts, forms
+from services.web.account import redirect
+from services.web.page_rendering import PageRoute
+
+REFUSED: Final = (ValidationError, ProblemError, LadderError)
+NAME_AGAIN: Final = "name_again"
+DECLARED: Final[dict[str, tuple[Operation, Form]]] = {}
+"""All forms by name."""
+
+
+@dataclass(frozen=True)
+class FormField:
+    """One field of a request's model, as a form shows it."""
+
+    name: str
+    label: str
+    hint: str = ""
+    kind: str = "string"
+    """``string``, ``integer``, ``number``, ``boolean``, ``array``, ``date-time`` or ``choice``."""
+    is_required: bool = True
+    is_nullable: bool = False
+    default: Any = None
+    least: float | None = None
+    most: float | None = None
+    """The largest number, or the most characters of a text."""
+    choices: tuple[tuple[str, str], ...] = ()
+    """Value and label of each."""
+
+    @property
+    def default_text(self) -> str:
+        return "" if self.default is None or self.default is False else str(self.default)
+
+
+@cache
+def fields_of_model(model: type[BaseModel]) -> tuple[FormField, ...]:
+    """The fields of a model, from its JSON schema."""
+    schema = model.model_json_schema()
+    return tuple(
+        field_of_schema(
+            name, field_schema, name in schema.get("required", ()), schema.get("$defs", {})
+        )
+        for name, field_schema in schema["properties"].items()
+    )
+
+
+def field_of_schema(
+    name: str, schema: Mapping[str, Any], is_required: bool, definitions: Mapping[str, Any]
+) -> FormField:
+    kinds = [kind for kind in schema.get("anyOf", [schema]) if kind.get("type") != "null"]
+    kind = kinds[0]
+    if "$ref" in kind:
+        kind = definitions[kind["$ref"].rpartition("/")[2]]
+    title, plain_name = schema.get("title", ""), name.replace("_", " ")
+    return FormField(
+        name,
+        plain_name.capitalize() if title == plain_name.title() else title,
+        " ".join(schema.get("description", "").split()),
+        "choice" if "enum" in kind else kind.get("format", kind["type"]),
+        is_required,
+        len(kinds) < len(schema.get("anyOf", kinds)),
+        schema.get("default"),
+        kind.get("minimum"),
+        kind.get("maximum", kind.get("maxLength")),
+        tuple((word, word) for word in kind.get("enum", ())),
+    )
+
+
+def shown_fields(operation: Operation, declared: Form) -> list[FormField]:
+    """The fields of one form."""
+    model = declared.asks or (operation.body and operation.body[1])
+    shown = [
+        field
+        for field in (fields_of_model(model) if model else ())
+        if field.name not in declared.without and (not declared.only or field.name in declared.only)
+    ]
+    if declared.type_again:
+        shown.append(FormField(NAME_AGAIN, f"Type the name of the {declared.type_again}", most=60))
+    return shown
+
+
+@dataclass
+class OperationForm(forms.Form):
+    """The values of one form of an operation, and the error of each field."""
+
+    address: str = ""
+    fields: Mapping[str, FormField] = field(default_factory=dict)
+    choices: defaultdict[str, list[tuple[str, str]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    """Choices that the page adds: value and label of each, by field."""
+
+    @classmethod
+    def named(cls, name: str, sent: FormData | None = None) -> OperationForm:
+        """The form of this name, empty or as it was sent."""
+        operation, declared = DECLARED[name]
+        shown = {field.name: field for field in shown_fields(operation, declared)}
+        defaults = {name: field.default_text for name, field in shown.items()}
+        form = cls(defaults) if sent is None else cls.of(sent, defaults)
+        form.address, form.fields = declared.address, shown
+        return form
+
+    def _add(self, place: str, message: str) -> None:
+        """Adds an error. An error of a place that the form lacks stands above the form."""
+        field = self.fields.get(place)
+        if field and None not in (field.least, field.most) and message.startswith("use "):
+            message = f"use a number from {field.least:g} to {field.most:g}"
+        super()._add(place if self._field_of_place(place) else "", message)
+
+    def address_of(self, **values: str) -> str:
+        """The address of the form, with the parts of its path."""
+        return self.address.format(**values)
+
+    def read_body(
+        self, operation: Operation, declared: Form, values: Mapping[str, Any]
+    ) -> BaseModel | None:
+        """The body that the person filled in. Raises ValidationError, Invalid."""
+        again = declared.type_again
+        if again and normal_text(self.values[NAME_AGAIN]) != values[again].name:
+            raise Invalid(NAME_AGAIN, form_texts.NAME_NOT_REPEATED.format(again))
+        if operation.body is None:
+            return None
+        model = declared.asks or operation.body[1]
+        filled_in = {
+            field.name: value
+            for field in self.fields.values()
+            if field.name in model.model_fields
+            and ((value := self.value_of(field)) is not None or field.is_nullable)
+        }
+        body = model.model_validate(filled_in)
+        return body.request() if declared.asks else body  # type: ignore[attr-defined]
+
+    def value_of(self, field: FormField) -> object:
+        """What a person filled in. Browsers send nothing of a box without a tick. An empty field is
+        null, or left out if it must not be null."""
+        text = self.values[field.name]
+        return bool(text) if field.kind == "boolean" else text or None
+
+
+class PageForms(dict[str, OperationForm]):
+    """The forms of a page by name: empty, but for one that was refused."""
+
+    answer: Any = None
+    """What the operation answered, if the page is shown after it."""
+    refused: OperationForm | None = None
+
+    def __missing__(self, name: str) -> OperationForm:
+        self[name] = OperationForm.named(name)
+        return self[name]
+
+    @property
+    def status(self) -> int:
+        return 200 if self.refused is None else 422
+
+
+NoForms = Annotated[PageForms, Depends(lambda: PageForms())]
+"""The parameter of a page with forms."""
+
+
+def form_routes(operations: Operations) -> APIRouter:
+    """The routes that take the forms of these operations."""
+    router = APIRouter(route_class=PageRoute, include_in_schema=False)
+    for operation in operations.all.values():
+        for declared in operation.forms:
+            DECLARED[declared.name or operation.name] = (operation, declared)
+            router.post(declared.address)(form_endpoint(operation, declared))
+    return router
+
+
+def form_endpoint(operation: Operation, declared: Form) -> Callable[..., Response]:
+    """Does the operation for a visitor who sent the form.
+
+    FastAPI finds what operation and page need, such as the team. After a refusal the page shows the
+    errors; otherwise the browser goes on to the next page.
+    """
+    body_name = operation.body[0] if operation.body else ""
+    own = parameter_types(operation.function)
+    own.pop(body_name, None)
+    for name in operation.path_names:
+        if name in own and f"{{{name}}}" not in declared.address:
+            own[name] = part_of_path(name, declared)
+    page_types = parameter_types(declared.page) if declared.page else {}
+    page_types.pop("forms", None)
+
+    def endpoint(
+        sent: FormData, request: Request, conn: Connection, viewer: Viewer, **values: Any
+    ) -> Response:
+        values = {"request": request, "conn": conn, "viewer": viewer, **values}
+        form = OperationForm.named(declared.name or operation.name, sent)
+        page_forms = PageForms({declared.name or operation.name: form})
+
+        def act() -> str:
+            arguments = {name: values[name] for name in own}
+            body = form.read_body(operation, declared, values)
+            if body_name:
+                arguments[body_name] = body
+            page_forms.answer = operation.function(**arguments)
+            names = {**values, "answer": page_forms.answer}
+            then = declared.then
+            return then(names) if callable(then) else then.format(**names)
+
+        address = ""
+        try:
+            address = form.run_once(request, conn, viewer, act)
+        except ConfirmationNeeded:
+            raise
+        except REFUSED as error:
+            if declared.page is None:
+                raise
+            form.add_errors(error)
+            page_forms.refused = form
+        if page_forms.refused is None and declared.then:
+            return redirect(address)
+        assert declared.page is not None
+        return declared.page(forms=page_forms, **{name: values[name] for name in page_types})
+
+    needed = {"sent": forms.Sent, "request": Request, "conn": Db, "viewer": Anyone}
+    return endpoint_of(operation, endpoint, {**needed, **page_types, **own})
+
+
+def part_of_path(name: str, declared: Form) -> Any:
+    """A part of the operation's path that the form's address lacks: fixed, or a field."""
+
+    async def part(sent: forms.Sent) -> str:
+        return declared.fixed.get(name) or forms.parse_key(sent, name)
+
+    part.__annotations__["sent"] = forms.Sent
+    return Annotated[str, Depends(part)]

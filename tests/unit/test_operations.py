@@ -1,0 +1,63 @@
+"""Every declared operation names its scope and the things of its path, and only what exists."""
+
+from __future__ import annotations
+
+import re
+import string
+from typing import Any, Final
+
+import pytest
+from pydantic import TypeAdapter
+
+from services.http.operations import Form, Operation
+from services.web.operation_forms import shown_fields
+from services.web.routes import FEATURES
+
+OPERATIONS: Final = [operation for feature in FEATURES for operation in feature.all.values()]
+FORMS: Final = [(operation, form) for operation in OPERATIONS for form in operation.forms]
+READS_BY_POST: Final = ("read_team_code",)
+"""Operations that change nothing, but take a secret that must not stand in an address."""
+
+
+def name_of(value: object) -> str:
+    return value.name if isinstance(value, Operation) else getattr(value, "address", "")
+
+
+def names_in(text: str) -> set[str]:
+    return {name for _, name, _, _ in string.Formatter().parse(text) if name}
+
+
+def fields_of_answer(operation: Operation) -> set[str]:
+    answer: Any = operation.signature.return_annotation
+    return set() if answer is None else set(TypeAdapter(answer).json_schema()["properties"])
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=name_of)
+def test_changing_operation_names_a_scope(operation: Operation) -> None:
+    if operation.method == "GET" or operation.name in READS_BY_POST:
+        return
+    kinds = operation.signature.parameters["viewer"].annotation.__metadata__
+    assert any(getattr(kind, "scopes", ()) for kind in kinds)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=name_of)
+def test_each_variable_of_a_path_is_a_parameter(operation: Operation) -> None:
+    assert set(operation.path_names) <= set(operation.signature.parameters)
+
+
+@pytest.mark.parametrize(("operation", "form"), FORMS, ids=name_of)
+def test_form_names_only_what_exists(operation: Operation, form: Form) -> None:
+    model = form.asks or (operation.body and operation.body[1])
+    assert {*form.only, *form.without} <= set(model.model_fields if model else ())
+    assert form.fixed.keys() <= set(operation.path_names)
+    assert names_in(form.address) <= set(operation.path_names)
+    if callable(form.then):
+        return
+    known = {*operation.signature.parameters, "answer"}
+    assert {name.partition(".")[0] for name in names_in(form.then)} <= known
+    assert set(re.findall(r"{answer\.(\w+)}", form.then)) <= fields_of_answer(operation)
+
+
+@pytest.mark.parametrize(("operation", "form"), FORMS, ids=name_of)
+def test_field_of_a_form_has_a_label(operation: Operation, form: Form) -> None:
+    assert all(field.label for field in shown_fields(operation, form))
