@@ -44,7 +44,7 @@ def test_only_the_owning_team_can_declare_an_entry(site: Site) -> None:
     with httpx.Client(base_url=site.address, verify=tls_context(site.address)) as client:
         for token, status, said in (
             (contest.owner_token, 422, "this entry is rejected; declare an active one"),
-            (contest.stranger_token, 403, "use a token with the scope"),
+            (contest.stranger_token, 403, "token of this session can only read"),
             (contest.host_token, 403, "use a token with the scope"),
         ):
             client.cookies.clear()
