@@ -155,4 +155,6 @@ def _checked(document: dict[str, Any]) -> dict[str, Any]:
         if values is not None and (not isinstance(values, list) or len(values) != seats):
             raise GameError(f"{name}: expected a list for {seats} seats, got {values!r:.100}")
     names = [name if isinstance(name, str) else str(name) for name in document.get("names") or ()]
-    return {**dict.fromkeys(BY_SEAT), **document, "names": names or None}
+    shown = {**dict.fromkeys(("placements", "verdicts")), **document}
+    shown.pop("names", None)
+    return {**shown, "names": names} if names else shown

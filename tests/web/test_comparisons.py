@@ -78,7 +78,7 @@ def test_comparison_is_started_by_keyboard_and_shows_its_picture(
         waiting = site.get(f"/comparisons/{key}", token).text
         assert "It waits for a machine: none of its games has begun." in waiting
         assert "No answer yet: its games wait for a machine." in waiting
-        assert re.search(r"daily limit of scrim games: \d+ of \d+ are taken today", waiting)
+        assert re.search(r"You can play about \S+ more pairs today. The limit is", waiting)
         play(site, conn, stored_pairs.issued_pairs(conn, key)[0].new_match_id)
     begun = site.get(f"/comparisons/{key}", token).text
     assert "It waits" not in begun

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from typer.main import get_group
 
+from ladder.ids import SeasonId
+from ladder.ratings.fitting import OfficialFitter
 from services.cli.__main__ import GROUPS, MODULES, full_app
 from tests.integration.api.commands import CHECKOUT, Peck, member_environment, read
 from tests.integration.api.commands import peck as peck
@@ -162,6 +164,8 @@ def test_a_league_is_created_with_medals_by_score_lines(peck: Peck) -> None:
 
 def test_a_team_declares_its_entry(peck: Peck, world: World) -> None:
     entry = world.entries["public.member"]
+    with world.connect() as conn:
+        OfficialFitter().refit(conn, SeasonId(world.seasons["public"]))
     assert read(peck("declare", entry, "--json"))["entry_id"] == entry
 
     def declared() -> list[str]:

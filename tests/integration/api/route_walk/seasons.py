@@ -50,8 +50,8 @@ ROWS: Final[tuple[Row, ...]] = (
     (
         "PUT",
         "/v1/seasons/{season}/teams/{team}/entry",
-        {"entry": "{entry}"},
-        "401 403 200 403 403",
+        {"entry": "{entry}"},  # the team has played, and no entry stands for it before a fit
+        "401 403 409 403 403",
         "401 404 403 403 403",
     ),
     ("GET", "/v1/seasons/{season}/seals", None, "200 200 200 200 200", "404 404 200 200 200"),

@@ -32,6 +32,7 @@ OF_TEAMS = {
     ("POST", "/v1/agents"),
     ("POST", "/v1/scrims"),
     ("POST", "/v1/leagues/{league}/comparisons"),
+    ("POST", "/v1/leagues/{league}/comparisons/plan"),
     ("GET", "/v1/agents/{host_agent}/scrim-policy"),
     ("GET", "/v1/seasons/{season}/scrim-opponents"),
     ("POST", "/v1/scrim-requests"),
