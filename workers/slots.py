@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 import time
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -23,7 +24,8 @@ class Slots:
 
     def __init__(self, count: int) -> None:
         self._count = count
-        self._file = os.fdopen(os.memfd_create("slots"), "wb")
+        self._file = os.memfd_create("slots")
+        weakref.finalize(self, os.close, self._file)
 
     @contextmanager
     def hold_one(self) -> Iterator[None]:
