@@ -132,8 +132,9 @@ def test_search_by_version_and_moment(contest: Contest) -> None:
     entry = entries.get_entry(contest.conn, contest.active())
     rivals = [contest.active() for _ in range(3)]
     old = contest.rated(entry.id, *rivals)
+    contest.play(old, [1, 2, 3, 4])  # a queued match tells nobody who plays in it
     newer = contest.active(entry.agent_id)
-    contest.rated(newer, *rivals)
+    contest.play(contest.rated(newer, *rivals), [1, 2, 3, 4])
 
     def ids_of(**wanted: Any) -> list[str]:
         rows = match_search.search_matches(

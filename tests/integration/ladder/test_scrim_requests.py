@@ -35,7 +35,7 @@ def test_a_request_is_accepted_played_and_told_to_both(pair: Pair) -> None:
     assert accepted.state == "accepted"
     pinned = entries.get_entry(conn, newer).submission_id
     assert accepted.seats[1].submission_id == pinned
-    entries.retire_entry(conn, newer)
+    entries.retire_entry(conn, newer, with_team=True)
     assert requests.accept_request(conn, asked.id, pair.asked[0]) == accepted
     assert accepted.scrim_id is not None
     second, first = history.list_matches(conn, scrim_id=accepted.scrim_id)
