@@ -51,6 +51,8 @@ BOUNDS: Final = {
 def field_message(error: Mapping[str, Any]) -> str:
     """The message of one of Pydantic's errors."""
     kind, context = str(error["type"]), error.get("ctx") or {}
+    if kind in ("too_short", "too_long") and isinstance(error.get("input"), str):
+        kind = f"string_{kind}"  # the length was checked after another check of the text
     if kind in BY_TYPE:
         return BY_TYPE[kind]
     if kind.startswith(("string_", "int_", "datetime_")) and is_blank(error.get("input")):
