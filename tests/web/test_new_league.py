@@ -12,6 +12,7 @@ from games import GAMES
 from ladder.database.db import connect
 from ladder.leagues.season_creation import supports_remote
 from ladder.matches import workers
+from ladder.people import tokens, users
 from services.api_client import tls_context
 from tests.integration.ladder.contest import hello
 from tests.web.conftest import Site, Tab, press, sign_in
@@ -131,7 +132,10 @@ def test_a_league_needs_three_fields_and_invites_by_a_link(
     assert page.locator(".qr-code svg path").count() >= 1
     assert page.evaluate(NAMES) + page.evaluate(CONTRAST) == []
     other = tab()
-    other.sign_in(site.contest.stranger_token)
+    with connect(site.database_url) as conn:
+        joiner = users.create_user(conn, "Jo Inviting")
+        token = tokens.mint_token(conn, joiner.id, "tests", ["read", "agents:write"])[1]
+    other.sign_in(token)
     assert other.page.goto(link)
     press(other.page, "Agree and join")
     assert other.page.url.endswith("/leagues/schlangelnde-apfel-co-2?joined=true")

@@ -59,7 +59,7 @@ def test_the_address_of_a_form_leads_to_the_nearest_page(site: Site) -> None:
         assert (answer.status_code, answer.headers["location"]) == (303, page)
     assert site.get("/teams/nobody").status_code == 404
     headers = {"Accept": "text/html"}
-    assert httpx.head(f"{site.address}/teams/odo", headers=headers).status_code == 405
+    assert httpx.head(f"{site.address}/teams/odo", headers=headers).status_code == 200
     elsewhere = f"{site.address}//elsewhere.example/teams/odo/invite"
     assert httpx.get(elsewhere, headers=headers).status_code == 404
     program = httpx.get(f"{site.address}/teams/odo/invite")
@@ -396,7 +396,7 @@ def test_a_rating_curve_links_every_match() -> None:
     drawn = str(
         rating_curve.draw_curves([rating_curve.CurvePoint(650, 150, 50, "mat_a", at)], start)
     )
-    assert "from 600 to 650, now plus or minus 300" in drawn
+    assert "from 600 to 650, now plus or minus 294" in drawn
     assert drawn.count('href="/matches/mat_a"') == 2
     assert "style=" not in drawn
     assert rating_curve.axis_ticks(0, 1000) == [0, 250, 500, 750, 1000]
