@@ -350,7 +350,7 @@ def test_every_answer_matches_the_schema(world: World, app: FastAPI, http: httpx
                 settings(max_examples=EXAMPLES, **FUZZING)(
                     given(cases, people, st.sampled_from((True, False)))(ask)
                 )()
-        if not succeeded[name] and name not in OF_MACHINES:
+        if not succeeded[name] and name not in OF_MACHINES | OF_STANDINGS:
             cases = operation.as_strategy(generation_mode=GenerationMode.POSITIVE)
             people_in_turn = deque(("admin", "host", "member"))
 
