@@ -78,7 +78,8 @@ def test_a_person_adds_a_passkey_and_signs_in_confirms_and_removes_it(
     named_site: Site, page: Page
 ) -> None:
     sign_up(named_site, page, "Peg Holder")
-    page.get_by_role("link", name="Add a passkey").click()
+    with page.expect_navigation():
+        page.get_by_role("link", name="Add a passkey").click()
     check(page)
     page.get_by_label("Name of the passkey").fill("My phone")
     press(page, "Add the passkey")
@@ -114,6 +115,7 @@ def test_a_person_adds_a_passkey_and_signs_in_confirms_and_removes_it(
 
 def check(page: Page) -> None:
     """Checks names, contrast and width of this page on a phone."""
+    page.wait_for_load_state()
     assert page.evaluate(NAMES) == [], page.url
     assert page.evaluate(CONTRAST) == [], page.url
     assert page.evaluate("document.documentElement.scrollWidth") <= 390, page.url

@@ -106,9 +106,10 @@ def test_new_agents_of_a_finished_season_wait_for_nothing(site: Site) -> None:
 
 def test_an_uploads_progress_ends_with_its_first_rated_match_and_rank(site: Site) -> None:
     with connect(site.database_url) as conn:
-        nia = users.create_user(conn, "Nia New", is_admin=True)  # sees the private league
+        nia = users.create_user(conn, "Nia New")
         _, token = tokens.mint_token(conn, nia.id, "laptop", ["read"])
         new = empty_contest(conn, site, "first-pond")
+        leagues.set_member_role(conn, new.league.id, nia.id, LeagueRole.COMPETITOR)
         mine = users.create_team(conn, "Nia and Friends", "nia", nia.id)
         seated = [
             seeding.add(conn, site.blobs, new, team, "Debut", "greedy")
