@@ -12,6 +12,7 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Field,
     StringConstraints,
     WithJsonSchema,
 )
@@ -71,6 +72,7 @@ Line = Annotated[
     AfterValidator(check_shown),
     BeforeValidator(_compose),
 ]
+FilledLine = Annotated[Line, Field(min_length=1)]
 Text = Annotated[str, StringConstraints(pattern=TEXT, max_length=4000), BeforeValidator(_compose)]
 
 
@@ -87,10 +89,13 @@ def require_timezone(moment: datetime) -> datetime:
 
 
 SpeedClass = Annotated[str, StringConstraints(pattern=SPEED_CLASS)]
+Reason = Annotated[FilledLine, Field(description="one sentence, stored in the audit log")]
 AwareDatetime = Annotated[datetime, AfterValidator(require_timezone)]
 Key = Annotated[str, StringConstraints(pattern=KEY)]
 
-RECORD: Final = ConfigDict(use_attribute_docstrings=True)
+RECORD: Final = ConfigDict(
+    use_attribute_docstrings=True, json_schema_serialization_defaults_required=True
+)
 """For ``__pydantic_config__`` of a dataclass that the API answers. The text below a field describes
 it in the OpenAPI document."""
 

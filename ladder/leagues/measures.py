@@ -11,9 +11,12 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+from pydantic import Field
 
 from ladder.confidence_intervals import Z95, expand_student_quantile, wilson_interval
+from ladder.field_types import RECORD
 
 
 class MeasureKind(StrEnum):
@@ -27,17 +30,19 @@ class MeasureKind(StrEnum):
 class Measure:
     """A measure that ranks the entries of a season."""
 
-    name: str
+    __pydantic_config__ = RECORD
+    name: Annotated[str, Field(examples=["won"])]
     """Key in a seat's statistics; ``reward`` is the game's reward."""
-    title: str
+    title: Annotated[str, Field(examples=["Games won"])]
     """Title for people."""
     kind: MeasureKind
+    """Share of the games, or mean over them."""
     is_higher_better: bool = True
     of: str | None = None
-    """A share; only games that count for it count here. None: every game counts."""
-    least: float | None = None
+    """A share; only games that count for it count here. Null: every game counts."""
+    least: Annotated[float | None, Field(exclude=True)] = None
     """Least value that the rules allow; None: no bound."""
-    most: float | None = None
+    most: Annotated[float | None, Field(exclude=True)] = None
 
     def to_json(self) -> dict[str, Any]:
         """Returns the measure as JSON for the season's row."""
@@ -70,16 +75,18 @@ DIGITS: Final = 12
 class Estimate:
     """Estimate of one measure from an entry's games."""
 
-    name: str
-    title: str
+    __pydantic_config__ = RECORD
+    name: Annotated[str, Field(examples=["won"])]
+    title: Annotated[str, Field(examples=["Games won"])]
     kind: MeasureKind
     games: int
     """Number of games that count for the measure."""
-    value: float | None
-    """None while no game counts."""
+    value: Annotated[float | None, Field(examples=[0.91])]
+    """Null while no game counts."""
     low: float | None
-    """95 % interval: Wilson's for a share, Student's for a mean, which needs two games."""
+    """Low end of the 95 % interval: Wilson's for a share, else Student's."""
     high: float | None
+    """High end of the 95 % interval. A mean needs two games."""
 
 
 def add_game(

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Final
+
+from pydantic import ConfigDict, Field
 
 from ladder import ids
 from ladder.database.db import Connection, atomic_function
@@ -17,6 +19,7 @@ from ladder.entries.records import PauseCause
 from ladder.enums import VoidCause
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.fault_reasons import DISQUALIFIED
+from ladder.field_types import RECORD, Key, Reason, RequestModel
 from ladder.ids import AgentId, EntryId, SeasonId, UserId
 from ladder.leagues import sealed_medals, seasons
 from ladder.matches import matches
@@ -29,12 +32,28 @@ SUBJECTS: Final = {"ent": "id", "age": "agent_id", "tea": "team_id"}
 
 @dataclass(frozen=True, slots=True)
 class DisqualificationAct:
-    """What was done to whom."""
+    """The act and the entries that it changed."""
 
-    audit_id: str
+    __pydantic_config__ = RECORD
+    audit_id: Annotated[str, Field(examples=["aud_01j8x6m3c2k4v9q0w7r5t1y8z3"])]
     subject: str
     entries: tuple[EntryId, ...]
-    """Entries that the act changed."""
+    """The changed entries."""
+
+
+class DisqualificationRequest(RequestModel):
+    """The subject of a disqualification, and the reason."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"subject": "ent_01j8x6m3c2k4v9q0w7r5t1y8z3", "reason": "It colludes with another."}
+            ]
+        },
+    )
+    subject: Key
+    """Id of an entry, an agent or a team."""
+    reason: Reason
 
 
 @atomic_function

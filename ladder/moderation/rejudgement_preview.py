@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from ladder.database.db import Connection
+from ladder.field_types import RECORD
 from ladder.ids import EntryId, SeasonId
 from ladder.leagues import seasons
-from ladder.leagues.measures import Estimate
+from ladder.leagues.measures import Estimate, Measure
 from ladder.leagues.medals import Medal
+from ladder.leagues.records import Season
 from ladder.moderation import result_search
 from ladder.moderation.result_search import Predicate, SuspectResult
 from ladder.ratings import fitting as ratings_fitting
@@ -20,26 +22,29 @@ from ladder.standings.board_records import BoardRow
 
 LEAST_SCORE_CHANGE: Final = 0.1
 """Points; a smaller change of a score counts as no change."""
+MATCHES_SHOWN: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedRow:
     """A team's row on a compared board."""
 
+    __pydantic_config__ = RECORD
     entry_id: EntryId
     agent_name: str
     score: float | None
-    """None if matches have one seat."""
+    """Null if a match has one seat."""
     rank: int | None
     medal: Medal | None
     estimates: tuple[Estimate, ...]
-    """Values that decide the rank if matches have one seat."""
+    """Values that decide the rank if a match has one seat; else empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class BoardChange:
     """A team or reference agent whose place would change."""
 
+    __pydantic_config__ = RECORD
     team_name: str
     before: ComparedRow | None
     after: ComparedRow | None
@@ -47,15 +52,20 @@ class BoardChange:
 
 @dataclass(frozen=True, slots=True)
 class RejudgementPreview:
-    """The matches of an act, and how their results affect the board."""
+    """The matches that would be judged again, and the effect of their results on the standing."""
 
-    suspects: tuple[SuspectResult, ...]
+    __pydantic_config__ = RECORD
+    total: int
+    """Matches."""
+    matches: tuple[SuspectResult, ...]
+    """The first 200 of them."""
     version: int | None
-    """Version of the official standing that is compared. None before the first fit, and if matches
-    have one seat.
-    """
+    """Version of the official standing compared; null before the first version, and if a match has
+    one seat."""
+    measures: tuple[Measure, ...]
+    """The measures compared if a match has one seat; else empty."""
     changes: tuple[BoardChange, ...]
-    """Changes if the results were void; best first."""
+    """Changes if these results were void, best first."""
 
 
 def preview_rejudgement(
@@ -73,13 +83,13 @@ def preview_rejudgement(
             conn, season_id, {one.match_id for one in fitting}
         )
         without = leaderboard.read_board(conn, season_id, totals=totals).rows
-        return RejudgementPreview(tuple(fitting), None, tuple(_board_changes(now, without)))
+        return preview_of(season, fitting, None, _board_changes(now, without))
     found = standing_versions.latest_version(conn, season_id)
     places = ratings_fitting.standing_without_matches(
         conn, season_id, {one.match_id for one in fitting}
     )
     if found is None or places is None:
-        return RejudgementPreview(tuple(fitting), None, ())
+        return preview_of(season, fitting, None, ())
     now_places = None
     if found[0].fitted_by != ratings_fitting.FITTED_BY:  # compare two fits of one method
         now_places = ratings_fitting.standing_without_matches(conn, season_id, ())
@@ -87,9 +97,17 @@ def preview_rejudgement(
     after = leaderboard.read_board(
         conn, season_id, places, result_search.teams_of_suspects(conn, fitting)
     ).rows
-    return RejudgementPreview(
-        tuple(fitting), found[0].version, tuple(_board_changes(before, after))
-    )
+    return preview_of(season, fitting, found[0].version, _board_changes(before, after))
+
+
+def preview_of(
+    season: Season,
+    results: Sequence[SuspectResult],
+    version: int | None,
+    changes: Iterable[BoardChange],
+) -> RejudgementPreview:
+    shown = tuple(results[:MATCHES_SHOWN])
+    return RejudgementPreview(len(results), shown, version, season.measures, tuple(changes))
 
 
 def _board_changes(before: Iterable[BoardRow], after: Iterable[BoardRow]) -> list[BoardChange]:

@@ -11,15 +11,17 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Final
+from typing import Annotated, Final
 
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
+from pydantic import Field
 
 from ladder import ids
 from ladder.database.db import Connection, atomic_function
 from ladder.enums import Json, MatchKind, VoidCause
 from ladder.errors import Conflict, NotFound
+from ladder.field_types import RECORD, Reason, RequestModel
 from ladder.ids import LeagueId, MatchId, RejudgementId, SeasonId, UserId
 from ladder.leagues import sealed_medals, seasons
 from ladder.matches import matches, worker_availability, workers
@@ -54,26 +56,41 @@ class RejudgementState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rejudgement:
-    """An act and its progress."""
+    """Matches that one act judges again, and the progress."""
 
-    id: RejudgementId
+    __pydantic_config__ = RECORD
+    id: Annotated[RejudgementId, Field(examples=["rej_01j8x6m3c2k4v9q0w7r5t1y8z3"])]
     season_id: SeasonId
     league_id: LeagueId
     predicate: dict[str, Json]
     reason: str
     created_at: datetime
     state: RejudgementState
+    """`judging` until it ends; `done`; `void`: no match could be played again; `cancelled`."""
     ended_at: datetime | None
     total: int
     waiting: int
-    """Number of matches not queued yet."""
+    """Matches not queued yet."""
     under_way: int
     done: int
-    """Number of matches with an accepted new result."""
+    """Matches with a new result."""
     void: int
-    """Number of matches that could not be played; their old results count."""
+    """Matches that could not be played; the old result counts."""
     refused: int
-    """Number of matches never queued: rejudged otherwise, cancelled, or no node served them."""
+    """Matches never queued: another act judged them, this one was cancelled, or no node served a
+    profile of theirs for an hour."""
+
+
+class PreviewRequest(RequestModel):
+    predicate: Predicate
+
+
+class NewRejudgement(PreviewRequest):
+    reason: Reason
+
+
+class Cancellation(RequestModel):
+    reason: Reason
 
 
 @atomic_function
@@ -99,7 +116,13 @@ def create_rejudgement(
     conn.execute(
         "insert into rejudgements (id, season_id, predicate, reason, by_user)"
         " values (%s, %s, %s, %s, %s)",
-        (rejudgement_id, season_id, Jsonb(predicate.to_json()), reason, by),
+        (
+            rejudgement_id,
+            season_id,
+            Jsonb(predicate.model_dump(mode="json", exclude_none=True)),
+            reason,
+            by,
+        ),
     )
     conn.execute(
         "insert into rejudged (rejudgement_id, match_id) select %s, unnest(%s::text[])",
@@ -113,7 +136,10 @@ def create_rejudgement(
         subject=rejudgement_id,
         reason=reason,
         season_id=season_id,
-        details={"predicate": predicate.to_json(), "matches": len(fitting)},
+        details={
+            "predicate": predicate.model_dump(mode="json", exclude_none=True),
+            "matches": len(fitting),
+        },
     )
     for team in result_search.teams_of_suspects(conn, fitting):
         sealed_medals.unseal_medals(conn, season_id, team, audit_id)

@@ -3,60 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Annotated, Final, Literal
 
 from psycopg.rows import class_row
+from pydantic import ConfigDict, Field
 
 from ladder.database.db import Connection
-from ladder.enums import Json
 from ladder.errors import Invalid
-from ladder.ids import AgentId, MatchId, SeasonId, TeamId
+from ladder.field_types import RECORD, AwareDatetime, FilledLine, Key, RequestModel
+from ladder.ids import MatchId, SeasonId, TeamId
 
 MOST: Final = 10_000
 """Highest number of matches in one act."""
 
 
-@dataclass(frozen=True, slots=True)
-class Predicate:
-    """Conditions on matches; a match must meet all given ones."""
+class Predicate(RequestModel):
+    """Conditions on matches; a match must meet all given ones, and at least one is required."""
 
-    worker: str | None = None
+    model_config = ConfigDict(json_schema_extra={"examples": [{"node": "node-7"}]})
+    worker: FilledLine | None = None
     """Worker that reported the result."""
-    node: str | None = None
+    node: FilledLine | None = None
     """Node that played the match."""
-    machine: str | None = None
+    machine: FilledLine | None = None
     """Machine that joined and played the match: name or id."""
-    image_digest: str | None = None
-    rules_digest: str | None = None
-    since: datetime | None = None
-    """Earliest end of the match."""
-    until: datetime | None = None
-    """The match ended before this moment."""
-    agent: AgentId | None = None
-    """Agent that played in the match."""
-    verdict: str | None = None
+    image_digest: FilledLine | None = None
+    rules_digest: FilledLine | None = None
+    since: AwareDatetime | None = None
+    """Finished then or later."""
+    until: AwareDatetime | None = None
+    """Finished before."""
+    agent: Key | None = None
+    """Id of an agent in the match."""
+    verdict: Literal["DONE", "ERROR", "INVALID", "TIMEOUT"] | None = None
     """Verdict of a seat; of the agent's seat, if an agent is given."""
-    fault: str | None = None
-    """``agent``: a seat (of the agent) lost by its own fault; otherwise the cause of a failed
-    attempt.
-    """
-
-    def to_json(self) -> dict[str, Json]:
-        """Returns the given conditions."""
-        return {
-            name: value.isoformat() if isinstance(value, datetime) else value
-            for name, value in asdict(self).items()
-            if value is not None
-        }
+    fault: Literal["agent", "worker", "host", "game"] | None = None
+    """`agent`: a seat lost by its own fault; otherwise who caused a failed earlier attempt."""
 
 
 @dataclass(frozen=True, slots=True)
 class SuspectResult:
-    """A valid result that matches a predicate."""
+    """A result that counts, and the worker that reported it."""
 
-    match_id: MatchId
+    __pydantic_config__ = RECORD
+    match_id: Annotated[MatchId, Field(examples=["mat_01j8x6m3c2k4v9q0w7r5t1y8z3"])]
     no: int
     """Number in the season's log."""
     finished_at: datetime
@@ -74,7 +66,6 @@ def find_suspects(
     Raises LadderError (empty predicate, too many matches).
     """
     where = " and ".join(_sql_conditions(predicate))
-    values = {field.name: getattr(predicate, field.name) for field in fields(predicate)}
     with conn.cursor(row_factory=class_row(SuspectResult)) as cur:
         found = cur.execute(
             "select m.id as match_id, a.no, m.finished_at, t.worker, t.node, t.image_digest,"  # noqa: S608
@@ -88,7 +79,7 @@ def find_suspects(
             " and not exists (select 1 from rejudged d where d.match_id = m.id"
             "   and d.by_match_id is null and d.refusal is null)"
             f" and {where} order by a.no limit %(most)s",
-            {**values, "season": season_id, "most": MOST + 1},
+            {**predicate.model_dump(), "season": season_id, "most": MOST + 1},
         ).fetchall()
     if len(found) > MOST:
         raise Invalid("predicate", f"narrow it: it matches more than {MOST:,} matches")
@@ -133,6 +124,6 @@ def _sql_conditions(predicate: Predicate) -> list[str]:
         both = " and ".join(seat)
         clauses.append(f"m.id in (select x.match_id from seats x where {both})")  # noqa: S608
     if not clauses:
-        names = ", ".join(field.name for field in fields(predicate))
+        names = ", ".join(Predicate.model_fields)
         raise Invalid("predicate", f"give at least one condition on matches: {names}")
     return clauses

@@ -10,10 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Annotated, Final
+
+from pydantic import ConfigDict, Field
 
 from ladder.database.db import Connection, atomic_function
 from ladder.errors import Conflict, Invalid, NotFound
+from ladder.field_types import RECORD, Key, Reason, RequestModel
 from ladder.ids import SeasonId, TeamId, UserId
 from ladder.leagues import sealed_medals, seasons
 from ladder.people import audit_log
@@ -24,17 +27,42 @@ MOST_TEAMS: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class SharedPlace:
-    """Teams that share one place."""
+    """Teams that share one score, rank and medal by an act of a host."""
 
-    id: str
-    """Id of the audit entry of the act."""
-    season_id: SeasonId
+    __pydantic_config__ = RECORD
+    id: Annotated[str, Field(examples=["aud_01j8x6m3c2k4v9q0w7r5t1y8z3"])]
+    """Id in the audit log."""
     reason: str
     created_at: datetime
-    teams: tuple[tuple[TeamId, str], ...]
-    """Id and name of each team, by name."""
+    teams: tuple[TeamId, ...]
+    """Ids of the teams, by name."""
+    team_names: tuple[str, ...]
     separated: bool
     """Whether a later act separated them."""
+
+
+class SharedPlaceRequest(RequestModel):
+    """Teams that shall share one place, and the reason."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "teams": ["tea_01j8x6m3c2k4v9q0w7r5t1y8z3", "tea_01j8x6m3c2k4v9q0w7r5t1y8z4"],
+                    "reason": "They entered copies of one agent.",
+                }
+            ]
+        },
+    )
+    teams: Annotated[list[Key], Field(min_length=2, max_length=MOST_TEAMS)]
+    """Ids of the teams."""
+    reason: Reason
+
+
+class SeparationRequest(RequestModel):
+    """The reason to give teams their own places again."""
+
+    reason: Reason
 
 
 @atomic_function
@@ -145,17 +173,17 @@ def teams_sharing(conn: Connection, season_id: SeasonId, version: int) -> frozen
 
 def _select_places(conn: Connection, season_id: SeasonId, place: str | None) -> list[SharedPlace]:
     rows = conn.execute(
-        "select p.place, p.season_id, a.reason, a.created_at,"
+        "select p.place, a.reason, a.created_at,"
         " array_agg(p.team_id order by lower(t.name), t.id),"
         " array_agg(t.name order by lower(t.name), t.id), bool_and(p.until_version is not null)"
         " from shared_places p join audits a on a.id = p.place join teams t on t.id = p.team_id"
         " where p.season_id = %s and (%s::text is null or p.place = %s)"
-        " group by p.place, p.season_id, a.reason, a.created_at order by p.place",
+        " group by p.place, a.reason, a.created_at order by p.place",
         (season_id, place, place),
     ).fetchall()
     return [
-        SharedPlace(id_, season, reason, made, tuple(zip(teams, names, strict=True)), separated)
-        for id_, season, reason, made, teams, names, separated in rows
+        SharedPlace(place_id, reason, created_at, tuple(teams), tuple(names), separated)
+        for place_id, reason, created_at, teams, names, separated in rows
     ]
 
 

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Final
 
 from psycopg.rows import class_row
+from pydantic import Field
 
 from ladder.database.db import Connection
+from ladder.field_types import RECORD
 from ladder.ids import AgentId, EntryId, SeasonId, TeamId
 from ladder.leagues import seasons
+from ladder.moderation.shared_places import SharedPlace, list_shared_places
 from ladder.ratings import standing_versions
 from ladder.ratings.official.season_suspects import FavouredEntry
 from ladder.ratings.official.standing import OfficialPlace
@@ -25,9 +28,10 @@ LEAST_SHARE: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class SuspectEntry:
-    """An entry on the list, with its official score."""
+    """An entry with its official score."""
 
-    entry_id: EntryId
+    __pydantic_config__ = RECORD
+    entry_id: Annotated[EntryId, Field(examples=["ent_01j8x6m3c2k4v9q0w7r5t1y8z3"])]
     agent_id: AgentId
     agent_name: str
     team_id: TeamId
@@ -40,22 +44,26 @@ class SuspectEntry:
 
 @dataclass(frozen=True, slots=True)
 class NearEqualGroup:
-    """Entries whose scores lie together more closely than the rest of the field explains."""
+    """Entries whose scores lie together more closely than the rest of the field explains. Honest
+    entries of this strength are among them."""
 
+    __pydantic_config__ = RECORD
     score: float
     """Middle of the group in points."""
     expected: float
-    """Number of such entries that the rest of the field explains."""
+    """Number of such entries that the other entries explain."""
     members: tuple[SuspectEntry, ...]
     """The likeliest member first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Thrower:
-    """An entry that loses to a favourite more often than both scores say."""
+    """An entry that loses to the favourite more often than both scores say."""
 
+    __pydantic_config__ = RECORD
     entry: SuspectEntry
     meetings: int
+    """Without a fault or a tie."""
     lost: int
     expected: float
     """Expected number of losses."""
@@ -64,28 +72,33 @@ class Thrower:
     expected_last: float
     """Expected number of these; 0 if it came last fewer than two times."""
     chance: float
-    """Twice the smaller probability: of so many losses, or of so many last places."""
+    """Twice the smaller probability: of so many losses, or of so many last places. With two seats,
+    the probability of the losses."""
 
 
 @dataclass(frozen=True, slots=True)
 class Favourite:
     """An entry to whom several others lose against expectation."""
 
+    __pydantic_config__ = RECORD
     entry: SuspectEntry
     chance: float
-    """Expected number of such favourites in a season without throwers."""
+    """Expected number of such favourites in a season without thrown games."""
     throwers: tuple[Thrower, ...]
     """The least likely first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Suspects:
-    """What looks suspicious in a season."""
+    """What looks like copies of one agent or like thrown games. It proves nothing."""
 
+    __pydantic_config__ = RECORD
     version: int | None
-    """Version of the official standing; None before the first one."""
+    """Version of the official standing; null before the first one, and if a match has one seat."""
     groups: tuple[NearEqualGroup, ...]
     favourites: tuple[Favourite, ...]
+    shared_places: tuple[SharedPlace, ...]
+    """Places that teams share now."""
 
 
 def list_suspects(conn: Connection, season_id: SeasonId) -> Suspects:
@@ -94,9 +107,10 @@ def list_suspects(conn: Connection, season_id: SeasonId) -> Suspects:
     A season of one seat has none. Raises NotFound.
     """
     season = seasons.get_season(conn, season_id)
+    shared = tuple(list_shared_places(conn, season_id))
     latest = standing_versions.latest_version(conn, season_id)
     if latest is None or season.measures:
-        return Suspects(None, (), ())
+        return Suspects(None, (), (), shared)
     version, places = latest
     found = standing_versions.suspects_of_version(conn, season_id, version.version)
     groups = [group for group in found.groups if group.share >= LEAST_SHARE]
@@ -116,6 +130,7 @@ def list_suspects(conn: Connection, season_id: SeasonId) -> Suspects:
             for group in groups
         ),
         tuple(_name_favourite(each, who) for each in found.favourites if each.entry_id in who),
+        shared,
     )
 
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Annotated, Final
 
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
+from pydantic import Field
 
 from ladder import ids
 from ladder.database.db import Connection
 from ladder.enums import Json
+from ladder.field_types import RECORD
 from ladder.ids import LeagueId, SeasonId, UserId
 from ladder.people.records import Viewer
 
@@ -24,14 +26,17 @@ AUDIT: Final = (
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    id: str
+    """One act of a host, an administrator or the operator."""
+
+    __pydantic_config__ = RECORD
+    id: Annotated[str, Field(examples=["aud_01j8x6m3c2k4v9q0w7r5t1y8z3"])]
     league_id: LeagueId | None
-    """None: an act on an account."""
+    """Null: an act on an account or the instance."""
     season_id: SeasonId | None
     by_user: UserId | None
-    """None: the operator, on the machine itself."""
+    """Null: the operator, on the server."""
     by_name: str | None
-    act: str
+    act: Annotated[str, Field(examples=["disqualify"])]
     subject: str
     reason: str
     details: dict[str, Json]

@@ -13,8 +13,8 @@ from ladder.field_types import Line
 from ladder.ids import UserId
 from ladder.leagues.sign_up import SignUpMode
 from ladder.people import administration, instance_settings, quotas
+from ladder.people.audit_log import AuditEntry
 from ladder.people.instance_settings import QUOTA, SIGN_UP
-from services.api.moderation import AuditEntryOut
 from services.http.app_state import AppState, Db
 from services.http.auth import Admin
 from services.http.lazy_routes import LazyRoute
@@ -45,10 +45,6 @@ class InstanceSettingsChange(BaseModel):
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"sign_up": "open"}]})
     sign_up: SignUpMode | None = None
     quotas: dict[Line, Quota | None] = Field(default_factory=dict, max_length=20)
-
-
-class SystemAuditOut(AuditEntryOut):
-    league_id: str | None = Field(description="null: an act on an account or the instance")
 
 
 def settings_out(conn: Db, app_state: AppState) -> InstanceSettingsOut:
@@ -119,7 +115,7 @@ def change_instance_settings(
 @router.get(
     "/admin/audits", summary="List audited acts of the instance", responses=problem_responses(403)
 )
-def list_system_audits(conn: Db, who: Admin, span: Paging) -> Page[SystemAuditOut]:
+def list_system_audits(conn: Db, who: Admin, span: Paging) -> Page[AuditEntry]:
     """Administrators only: acts on accounts, on settings and in all leagues. Newest first."""
     rows = administration.list_all_audits(conn, after=span.after, limit=span.limit)
-    return span.page(rows, lambda row: row.id, SystemAuditOut.model_validate)
+    return span.page(rows, lambda row: row.id, lambda row: row)

@@ -11,11 +11,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ladder.entries.records import Entry
 from ladder.leagues import seasons
+from ladder.leagues.measures import Estimate
 from ladder.leagues.records import Season
 from ladder.people.records import Viewer
 from ladder.reports import insights
 from ladder.reports.entry_analysis import OpponentRecord, Upset
-from services.api.leaderboard import EstimateOut, OfficialPlaceOut
+from services.api.leaderboard import OfficialPlaceOut
 from services.http import permissions
 from services.http.app_state import Db
 from services.http.auth import Anyone
@@ -106,7 +107,7 @@ class InsightsOut(BaseModel):
     entry_id: str
     games: int = Field(description="number of newest rated games that these numbers use")
     official: OfficialPlaceOut | None
-    estimates: list[EstimateOut] = Field(
+    estimates: list[Estimate] = Field(
         description="each measure over all games, if a match has one seat; then opponents and "
         "games_left are empty"
     )
@@ -149,7 +150,7 @@ def insights_out(conn: Db, who: Viewer, entry: Entry, season: Season, within: fl
         official=None
         if found.official is None
         else OfficialPlaceOut.model_validate(found.official),
-        estimates=[EstimateOut.model_validate(each) for each in found.estimates],
+        estimates=[*found.estimates],
         opponents=[MetOut(**named(row)) for row in found.opponents],
         opponents_met=found.opponents_met,
         strengths=StrengthsOut(

@@ -11,12 +11,11 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from ladder.database.db import Connection
 from ladder.leagues import sealed_medals
-from ladder.leagues.measures import MeasureKind
+from ladder.leagues.measures import Estimate, Measure
 from ladder.leagues.medals import Medal, MedalStatus
 from ladder.leagues.request_models import Medals
 from ladder.standings import board_ranking, board_records, leaderboard, medal_lines
 from ladder.standings.board_records import StandsBy
-from services.api.seasons import MeasureOut
 from services.http import etags, paging, permissions
 from services.http.app_state import AppState, Db, read_rows
 from services.http.auth import Anyone, Credentials, viewer_of_request
@@ -43,21 +42,6 @@ class OfficialPlaceOut(BaseModel):
         description="probability of gold, of silver or better, of any medal",
         examples=[[0.81, 1.0, 1.0]],
     )
-
-
-class EstimateOut(BaseModel):
-    """One measure of an entry's games."""
-
-    model_config = ConfigDict(from_attributes=True)
-    name: str = Field(examples=["won"])
-    title: str = Field(examples=["Games won"])
-    kind: MeasureKind
-    games: int = Field(description="games that count for this measure")
-    value: float | None = Field(description="null while no game counts", examples=[0.91])
-    low: float | None = Field(
-        description="low end of the 95 % interval: Wilson for a share, else Student"
-    )
-    high: float | None = Field(description="high end of the 95 % interval; a mean needs two games")
 
 
 class StandingOut(BaseModel):
@@ -105,7 +89,7 @@ class StandingOut(BaseModel):
         description="whether the entry is paused: it keeps its rank and is not paired"
     )
     official: OfficialPlaceOut | None
-    estimates: list[EstimateOut] = Field(
+    estimates: list[Estimate] = Field(
         description="in the order of the board's measures; empty if entries are rated"
     )
 
@@ -169,7 +153,7 @@ class LeaderboardOut(BaseModel):
     revision: int
     accepted_no: int = Field(description="results in the season's log")
     fitted: OfficialVersionOut | None = Field(description="null before the first match was rated")
-    measures: list[MeasureOut] = Field(
+    measures: list[Measure] = Field(
         description="the measures that rank the season, if a match has one seat; else empty"
     )
     medals: Medals = Field(description="the season's medal rules")
@@ -269,7 +253,7 @@ def board_json(board: board_ranking.Board, season_id: str, start: int, limit: in
             fitted=None
             if board.fitted is None
             else OfficialVersionOut.model_validate(board.fitted),
-            measures=[MeasureOut.model_validate(each) for each in board.measures],
+            measures=[*board.measures],
             medals=RULES.validate_python(board.terms.stated.to_json()),
             medal_lines=None if lines is None else MedalLinesOut.model_validate(lines),
             medal_confidence=board.terms.confidence,

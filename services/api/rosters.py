@@ -12,11 +12,11 @@ from ladder.enums import LeagueRole
 from ladder.ids import TeamId
 from ladder.leagues import leagues, records, roster_file
 from ladder.leagues import rosters as stored
+from ladder.leagues.measures import Estimate
 from ladder.people.permissions import may_manage
 from ladder.standings import leaderboard, participants
 from ladder.standings.board_records import BoardRow
 from ladder.standings.participants import DisqualifiedTeam
-from services.api.leaderboard import EstimateOut
 from services.http import permissions
 from services.http.app_state import Db
 from services.http.auth import Anyone, Host, Known
@@ -87,7 +87,7 @@ class FinalStandingOut(BaseModel):
     is_disqualified: bool = Field(
         description="whether the team is disqualified; these rows come last, by name"
     )
-    estimates: list[EstimateOut] = Field(
+    estimates: list[Estimate] = Field(
         description="the measures of a season whose matches have one seat; CSV has three columns "
         "for each: the value and both ends of its 95 % interval"
     )
@@ -220,7 +220,7 @@ def final_standing(row: BoardRow, known: Mapping[TeamId, list[str]] | None) -> F
         "games": row.games,
         "is_anchor": row.is_anchor,
         "is_disqualified": False,
-        "estimates": [EstimateOut.model_validate(each) for each in row.estimates],
+        "estimates": [*row.estimates],
     }
     return standing_out(values, known)
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from ladder.entries import daily_uploads, medal_lines
 from ladder.entries.league_setup import open_next_season
 from ladder.leagues import league_update, seasons, terms
-from ladder.leagues.measures import MeasureKind
+from ladder.leagues.measures import Measure
 from ladder.leagues.request_models import LineMedals, Medals, NewSeason
 from services.http import permissions
 from services.http.app_state import AppState, Db
@@ -24,17 +24,6 @@ from services.http.path_parameters import Filter, LeagueKey, SeasonKey
 from services.http.problems import problem_responses
 
 router = APIRouter(prefix="/v1", tags=["seasons"], route_class=LazyRoute)
-
-
-class MeasureOut(BaseModel):
-    """One measure that ranks a season whose matches have one seat."""
-
-    model_config = ConfigDict(from_attributes=True)
-    name: str = Field(examples=["won"])
-    title: str = Field(examples=["Games won"])
-    kind: MeasureKind = Field(description="share of the games, or mean over them")
-    is_higher_better: bool
-    of: str | None = Field(description="a game counts here only if it counts for this share")
 
 
 class SeasonOut(BaseModel):
@@ -76,7 +65,7 @@ class SeasonOut(BaseModel):
     closes_at: datetime | None
     ends_at: datetime | None
     state: str = Field(examples=["open"])
-    measures: list[MeasureOut] = Field(
+    measures: list[Measure] = Field(
         description="the measures that rank the season if a match has one seat; else empty"
     )
     remote_agents: bool = Field(description="whether it takes remote agents. " + terms.REMOTE)

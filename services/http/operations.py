@@ -53,8 +53,8 @@ class Form:
     fixed: Mapping[str, str] = field(default_factory=dict)
     """Parts of the operation's path that this form sets."""
     asks: type[BaseModel] | None = None
-    """The model of the form, if it asks otherwise than the API. Its method ``request`` returns the
-    request of the API."""
+    """The model of the form, if it asks otherwise than the API. Its method ``request`` takes what
+    the operation and the page take, by name, and returns the request of the API."""
     type_again: str = ""
     """The parameter whose name a person must type before the operation is done."""
 

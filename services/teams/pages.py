@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import segno
 from fastapi import APIRouter, Query, Request, Response
@@ -45,7 +46,7 @@ class InvitationForm(NewTeamInvitation):
 
     days: Annotated[int, Field(ge=1, le=LONGEST_LIFE.days)] = team_invitations.LIFE.days
 
-    def request(self) -> NewTeamInvitation:
+    def request(self, _: Mapping[str, Any]) -> NewTeamInvitation:
         until = datetime.now(UTC) + timedelta(days=self.days)
         return NewTeamInvitation(**{**self.model_dump(exclude={"days"}), "expires_at": until})
 

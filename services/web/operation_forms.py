@@ -127,8 +127,11 @@ class OperationForm(forms.Form):
         """The form of this name, empty or as it was sent."""
         operation, declared = DECLARED[name]
         shown = {field.name: field for field in shown_fields(operation, declared)}
-        defaults = {name: field.default_text for name, field in shown.items()}
-        form = cls(defaults) if sent is None else cls.of(sent, defaults)
+        lists = [name for name, field in shown.items() if field.kind == "array"]
+        defaults = {name: field.default_text for name, field in shown.items() if name not in lists}
+        form = cls(defaults, {name: [] for name in lists})
+        if sent is not None:
+            form = cls.of(sent, defaults, lists)
         form.address, form.fields = declared.address, shown
         return form
 
@@ -137,7 +140,12 @@ class OperationForm(forms.Form):
         field = self.fields.get(place)
         if field and None not in (field.least, field.most) and message.startswith("use "):
             message = f"use a number from {field.least:g} to {field.most:g}"
-        super()._add(place if self._field_of_place(place) else "", message)
+        super()._add(self._field_of_place(place), message)
+
+    def _field_of_place(self, place: str) -> str:
+        """The field of this place. A form of one level may ask for a nested request."""
+        last = place.rpartition(".")[2]
+        return super()._field_of_place(place) or (last if last in self.fields else "")
 
     def address_of(self, **values: str) -> str:
         """The address of the form, with the parts of its path."""
@@ -160,11 +168,13 @@ class OperationForm(forms.Form):
             and ((value := self.value_of(field)) is not None or field.is_nullable)
         }
         body = model.model_validate(filled_in)
-        return body.request() if declared.asks else body  # type: ignore[attr-defined]
+        return body.request(values) if declared.asks else body  # type: ignore[attr-defined]
 
     def value_of(self, field: FormField) -> object:
         """What a person filled in. Browsers send nothing of a box without a tick. An empty field is
         null, or left out if it must not be null."""
+        if field.kind == "array":
+            return self.lists[field.name]
         text = self.values[field.name]
         return bool(text) if field.kind == "boolean" else text or None
 

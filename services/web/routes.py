@@ -18,6 +18,8 @@ from starlette.types import Scope
 
 from services.http.app_state import app_state_of, transaction
 from services.http.problems import PROBLEM_KINDS, ProblemError
+from services.moderation import pages as moderation_pages
+from services.moderation.operations import operations as moderation_operations
 from services.teams import pages as team_pages
 from services.teams.operations import operations as team_operations
 from services.web import (
@@ -50,7 +52,6 @@ from services.web import (
     machines,
     mail_address,
     matches,
-    moderation,
     new_league,
     new_season,
     new_tournament,
@@ -72,7 +73,6 @@ from services.web import (
     sign_in,
     sign_in_settings,
     sign_up_address,
-    suspects,
     tournament_lists,
     tournaments,
     upload,
@@ -127,7 +127,7 @@ PARTS = (
     live,
     *(leagues, agents, remote_agents, forks, matches, scrims, account),
     *(client_download, comparisons, sign_in, sign_in_settings),
-    *(confirm, device, upload, join, new_league, moderation, suspects, certainty),
+    *(confirm, device, upload, join, new_league, certainty),
     *(api_reference, league_people, rosters),
     *(scrim_requests, scrim_policies, scrim_batches),
     *(finding, documents, notices, notice_settings, atom_feeds, ask_to_join, privacy),
@@ -136,11 +136,12 @@ PARTS = (
     *(new_tournament, shows, tournament_lists, tournaments),
     *(home, invitations, league_state, edit_league, new_season, rehearsals, season_charts),
 )
-FEATURES = (team_operations,)
+FEATURES = (team_operations, moderation_operations)
 ROUTERS = (
     router,
     *(part.router for part in PARTS),
     team_pages.router,
+    moderation_pages.router,
     *(form_routes(operations) for operations in FEATURES),
 )
 

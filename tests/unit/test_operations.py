@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import string
 from typing import Any, Final
@@ -53,7 +54,8 @@ def test_form_names_only_what_exists(operation: Operation, form: Form) -> None:
     assert names_in(form.address) <= set(operation.path_names)
     if callable(form.then):
         return
-    known = {*operation.signature.parameters, "answer"}
+    of_page = inspect.signature(form.page).parameters if form.page else ()
+    known = {*operation.signature.parameters, *of_page, "answer"}
     assert {name.partition(".")[0] for name in names_in(form.then)} <= known
     assert set(re.findall(r"{answer\.(\w+)}", form.then)) <= fields_of_answer(operation)
 

@@ -87,19 +87,13 @@ def test_the_moderation_page_is_only_for_hosts(site: Site) -> None:
     with httpx.Client(base_url=site.address, verify=tls_context(site.address)) as client:
         sign_in(client, contest.host_token)
         proof = client.get(PATH).text.split('name="form_token" value="', 1)[1].split('"', 1)[0]
-        data = {"season": contest.season.id, "subject": contest.own[2].id, "reason": "x"}
-        for act in ("disqualify", "reinstate", "preview", "rejudge"):
-            assert client.post(f"{PATH}/{act}", data={**data, "form_token": "x"}).status_code == 403
-            elsewhere = client.post(
-                f"/leagues/club/moderation/{act}", data={**data, "form_token": proof}
-            )
-            assert elsewhere.status_code == 422
-        assert client.post(f"{PATH}/other", data={**data, "form_token": proof}).status_code == 404
-        for season in ("\0", "sea_\0", ""):
-            answer = client.post(
-                f"{PATH}/preview", data={**data, "season": season, "form_token": proof}
-            )
-            assert answer.status_code == 404
+        data = {"subject": contest.own[2].id, "reason": "x"}
+        for act in ("disqualify", "reinstate", "preview-rejudgement", "rejudge"):
+            address = f"/seasons/{contest.season.id}/{act}"
+            assert client.post(address, data={**data, "form_token": "x"}).status_code == 403
+            for season in ("sea_00000000000000000000000000", "sea_%00"):
+                answer = client.post(f"/seasons/{season}/{act}", data={**data, "form_token": proof})
+                assert answer.status_code in (404, 422)
 
 
 def test_a_single_seat_league_promises_no_official_standing(site: Site) -> None:
@@ -108,12 +102,11 @@ def test_a_single_seat_league_promises_no_official_standing(site: Site) -> None:
         sign_in(client, contest.host_token)
         path = "/leagues/snake/moderation"
         page = client.get(path).text
-        proof, season = (
-            page.split(f'name="{name}" value="', 1)[1].split('"', 1)[0]
-            for name in ("form_token", "season")
+        proof = page.split('name="form_token" value="', 1)[1].split('"', 1)[0]
+        address = page.split('action="/seasons/', 1)[1].split("/", 1)[0]
+        shown = client.post(
+            f"/seasons/{address}/preview-rejudgement", data={"form_token": proof, "verdict": "DONE"}
         )
-        data = {"form_token": proof, "season": season, "predicate.verdict": "DONE"}
-        shown = client.post(f"{path}/preview", data=data)
         assert shown.status_code == 200
         assert "compared with the leaderboard" in shown.text
         assert "No official standing yet" not in shown.text
@@ -153,20 +146,22 @@ def test_a_host_lets_teams_share_a_place_on_the_page_of_suspects(site: Site) -> 
                 " and state = 'active' order by team_id limit 2",
                 (contest.season.id,),
             ).fetchall()
-        given = {"form_token": proof, "season": contest.season.id, "reason": "<b>copies</b>"}
-        alone = client.post(f"{path}/share", data={**given, "teams": found[0][0]})
+        given = {"form_token": proof, "reason": "<b>copies</b>"}
+        share, separate = (
+            f"/seasons/{contest.season.id}/{act}" for act in ("share-place", "separate")
+        )
+        alone = client.post(share, data={**given, "teams": found[0][0]})
         assert alone.status_code == 422
         both = {**given, "teams": [team for (team,) in found]}
-        assert client.post(f"{path}/share", data=both).status_code == 303
+        assert client.post(share, data=both).status_code == 303
         shown = client.get(path).text
         assert "share one place" in shown
         assert "&lt;b&gt;copies&lt;/b&gt;" in shown
         place = shown.split('name="place" value="', 1)[1].split('"', 1)[0]
-        assert client.post(f"{path}/other", data=given).status_code == 404
-        undone = client.post(f"{path}/separate", data={**given, "place": place})
+        undone = client.post(separate, data={**given, "place": place})
         assert undone.status_code == 303
         assert "No teams share a place" in client.get(path).text
-        again = client.post(f"{path}/separate", data={**given, "place": place, "reason": "again"})
+        again = client.post(separate, data={**given, "place": place, "reason": "again"})
         assert "their own places already" in again.text
 
 

@@ -37,8 +37,6 @@ PARAMETERS: dict[str, Callable[[World], str]] = {
 ACTS = {
     "/admin/users/{user}/{act}": "block",
     "/admin/machines/{machine}/{act}": "drain",
-    "/leagues/{league}/moderation/{act}": "disqualify",
-    "/leagues/{league}/suspects/{act}": "share",
     "/leagues/{league}/people/{act}": "block",
     "/tournaments/{tournament}/{act}": "lock",
     "/leagues/{league}/people/requests/{act}": "decline",

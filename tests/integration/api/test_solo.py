@@ -142,8 +142,8 @@ def test_a_preview_shows_a_single_seat_board_without_the_results(
     assert f"{left['value']:.1f}" in said.stdout
     sign_in(world, "host")
     form = form_token(world, "/leagues/alone/moderation")
-    asked = {"form_token": form, "season": season, "predicate.until": until}
-    page = world.http.post("/leagues/alone/moderation/preview", data=asked)
+    asked = {"form_token": form, "until": until}
+    page = world.http.post(f"/seasons/{season}/preview-rejudgement", data=asked)
     assert page.status_code == 200
     assert '<th scope="col" class="right">Reward</th>' in page.text
     assert f"→ {left['value']:.1f}</td>" in page.text

@@ -62,7 +62,7 @@ def rate(contest: Contest) -> None:
 def fits(contest: Contest, **given: object) -> list[MatchId]:
     predicate = Predicate(**given)  # type: ignore[arg-type]
     seen = preview_rejudgement(contest.conn, contest.season.id, predicate)
-    return [one.match_id for one in seen.suspects]
+    return [one.match_id for one in seen.matches]
 
 
 def judge(contest: Contest, predicate: Predicate = FITTING) -> again.Rejudgement:
@@ -119,7 +119,7 @@ def test_a_preview_shows_the_board_without_the_results(
     OfficialFitter().refit(conn, season)
     board = leaderboard.read_board(conn, season)
     seen = preview_rejudgement(conn, season, Predicate(since=before))
-    assert (len(seen.suspects), seen.version) == (25, 1)
+    assert (seen.total, seen.version) == (25, 1)
     turned = {change.before.entry_id: change for change in seen.changes if change.before}
     best, worst = turned[four[0]], turned[four[3]]
     assert best.before is not None
@@ -148,7 +148,7 @@ def test_a_preview_without_results_changes_nothing(contest: Contest, four: list[
     play(contest, four, 9)
     OfficialFitter().refit(contest.conn, contest.season.id)
     seen = preview_rejudgement(contest.conn, contest.season.id, Predicate(node="another"))
-    assert (seen.suspects, seen.changes) == ((), ())
+    assert (seen.matches, seen.changes) == ((), ())
 
 
 def test_a_preview_compares_no_fits_of_two_methods(contest: Contest, four: list[EntryId]) -> None:

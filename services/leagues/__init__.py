@@ -1,0 +1,1 @@
+"""Leagues and seasons: what people do with them."""

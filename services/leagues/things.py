@@ -1,0 +1,35 @@
+"""The leagues and seasons in addresses, as far as the viewer may see or host them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Depends
+
+from ladder.leagues import leagues
+from ladder.leagues.records import League, Season
+from services.http import permissions
+from services.http.app_state import Db
+from services.http.auth import Anyone
+from services.http.path_parameters import LeagueKey, SeasonKey
+
+
+def hosted_league(league: LeagueKey, conn: Db, viewer: Anyone) -> League:
+    return permissions.hosted_league(conn, viewer, league)
+
+
+def hosted_season(season: SeasonKey, conn: Db, viewer: Anyone) -> Season:
+    return permissions.hosted_season(conn, viewer, season)[0]
+
+
+HostedLeague = Annotated[League, Depends(hosted_league)]
+"""A league of which the viewer is a host. Administrators may use any."""
+HostedSeason = Annotated[Season, Depends(hosted_season)]
+
+
+def league_of_season(season: HostedSeason, conn: Db) -> League:
+    return leagues.get_league(conn, season.league_id)
+
+
+LeagueOfSeason = Annotated[League, Depends(league_of_season)]
+"""The league of the hosted season in the address."""

@@ -1,0 +1,1 @@
+"""Moderation of a season by its hosts: disqualifications, rejudgements, suspects, the audit log."""
