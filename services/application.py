@@ -30,8 +30,6 @@ from ladder.people.provider_checks import check_issuers
 from ladder.settings import Settings
 from ladder.standings.board_updates import read_next_board
 from services.api import (
-    accounts,
-    administration,
     agents,
     anchors,
     comparisons,
@@ -56,7 +54,6 @@ from services.api import (
     notice_channels,
     notice_feeds,
     notices,
-    privacy,
     rehearsals,
     remote_agents,
     rosters,
@@ -71,7 +68,6 @@ from services.api import (
     seasons,
     submissions,
     tournaments,
-    users,
 )
 from services.http import auth, problems
 from services.http import machines as machine_callers
@@ -110,11 +106,7 @@ something. A thing that you may not see answers `404`, like a missing thing.
 """
 ROUTERS: Final = (
     leaderboard.router,  # first, because it is read most: routes are tried in order
-    users.router,
-    accounts.router,
-    privacy.router,
     expected_people.router,
-    administration.router,
     feed.router,
     notices.router,
     notice_channels.router,

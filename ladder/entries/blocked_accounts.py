@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from pydantic import ConfigDict
+
 from ladder.database.db import Connection, atomic_function
 from ladder.entries.records import PauseCause
 from ladder.errors import Conflict
+from ladder.field_types import FilledLine, RequestModel
 from ladder.ids import EntryId, UserId
 from ladder.people import audit_log, users
 from ladder.people.records import Viewer
@@ -32,6 +35,12 @@ TO_CHANGE: Final = (
     "     and team_id not in (select team_id from blocked))"
 )
 """SQL: entries to pause or to resume. Reads only paused entries if nobody is blocked."""
+
+
+class AccountBlock(RequestModel):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"reason": "spam"}]})
+    reason: FilledLine
+    """The person reads it."""
 
 
 @atomic_function

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Annotated
 
 from psycopg.rows import class_row
+from pydantic import ConfigDict, Field
 
 from ladder.database.db import Connection, atomic_function
 from ladder.errors import Forbidden
+from ladder.field_types import RECORD, Name, RequestModel
 from ladder.ids import SessionId, TeamId, TokenId, UserId
 from ladder.people import audit_log, passwords, sessions, teams, tokens, users
 from ladder.people.audit_log import AUDIT, AuditEntry
@@ -20,14 +23,21 @@ from ladder.slugs import normal_text
 class AccountRow:
     """A person as administrators see them."""
 
-    id: UserId
-    name: str
+    __pydantic_config__ = RECORD
+    id: Annotated[UserId, Field(examples=["usr_01j8x6m3c2k4v9q0w7r5t1y8z3"])]
+    name: Annotated[str, Field(examples=["Ada"])]
     is_admin: bool
     created_at: datetime
     blocked_at: datetime | None
     blocked_reason: str | None
     seen_at: datetime | None
     """Last use of a browser that is signed in."""
+
+
+class NewUser(RequestModel):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "Ada"}]})
+    name: Name
+    is_admin: bool = False
 
 
 def search_accounts(

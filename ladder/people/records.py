@@ -15,8 +15,9 @@ from ladder.ids import LeagueId, TeamId, UserId
 
 @dataclass(frozen=True, slots=True)
 class User:
-    id: UserId
-    name: str
+    __pydantic_config__ = RECORD
+    id: Annotated[UserId, Field(examples=["usr_01j8x6m3c2k4v9q0w7r5t1y8z3"])]
+    name: Annotated[str, Field(examples=["Ada"])]
     is_admin: bool
     created_at: datetime
 

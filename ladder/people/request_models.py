@@ -6,22 +6,19 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ladder.field_types import AwareDatetime, Name
+from ladder.field_types import AwareDatetime, Name, RequestModel
 
 Scope = Literal["read", "agents:write", "scrims:write", "leagues:write", "admin"]
 
 
-class NewToken(BaseModel):
+class NewToken(RequestModel):
     model_config = ConfigDict(
-        extra="forbid",
         json_schema_extra={"examples": [{"label": "laptop", "scopes": ["read", "agents:write"]}]},
     )
     label: Name
     scopes: Annotated[list[Scope], Field(min_length=1, max_length=5)]
-    expires_at: Annotated[
-        AwareDatetime | None,
-        Field(description="at most the expiry of the token that creates it"),
-    ] = None
+    expires_at: AwareDatetime | None = None
+    """At most the expiry of the token that creates it."""
 
 
 class NewPerson(BaseModel):

@@ -12,13 +12,15 @@ import secrets
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Final
+from typing import Annotated, Final
 
 from psycopg.rows import class_row
+from pydantic import Field
 
 from ladder import ids
 from ladder.database.db import Connection
 from ladder.errors import Forbidden, NotFound
+from ladder.field_types import RECORD
 from ladder.ids import SessionId, TokenId, UserId
 from ladder.people import account_blocks, users
 from ladder.people.records import Viewer
@@ -45,9 +47,10 @@ class SignInMethod(StrEnum):
 class Session:
     """A signed-in browser."""
 
-    id: SessionId
+    __pydantic_config__ = RECORD
+    id: Annotated[SessionId, Field(examples=["ses_01j8x6m3c2k4v9q0w7r5t1y8z3"])]
     user_id: UserId
-    device: str
+    device: Annotated[str, Field(examples=["Firefox on Linux"])]
     """Browser and system, as the browser names itself."""
     created_at: datetime
     seen_at: datetime

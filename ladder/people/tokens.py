@@ -11,15 +11,17 @@ import secrets
 import string
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any, Final, LiteralString
+from typing import Annotated, Any, Final, LiteralString
 
 from psycopg.rows import dict_row
+from pydantic import Field
 
 from ladder import ids
 from ladder.database.db import Connection, atomic_function
 from ladder.errors import Conflict, Forbidden, Invalid, NotFound
+from ladder.field_types import RECORD, ShownOnce
 from ladder.ids import TokenId, UserId
 from ladder.people import audit_log, quotas
 from ladder.people.records import User, Viewer
@@ -36,13 +38,22 @@ CHECK_CHARS: Final = 6
 class Token:
     """A token without its text."""
 
-    id: TokenId
+    __pydantic_config__ = RECORD
+    id: Annotated[TokenId, Field(examples=["tok_01j8x6m3c2k4v9q0w7r5t1y8z3"])]
     user_id: UserId
     label: str
     scopes: tuple[str, ...]
     created_at: datetime
     expires_at: datetime | None
     revoked_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class MintedToken(Token):
+    """A new token with its text. The text is shown only once and not stored: a repeated
+    Idempotency-Key gets null instead."""
+
+    token: Annotated[ShownOnce, Field(examples=["peck_..."])]
 
 
 def new_token_text() -> str:
@@ -101,12 +112,10 @@ def mint_token(
 
 
 @atomic_function
-def mint_requested_token(
-    conn: Connection, by: Viewer, owner: User, asked: NewToken
-) -> tuple[Token, str]:
+def mint_requested_token(conn: Connection, by: Viewer, owner: User, asked: NewToken) -> MintedToken:
     """Creates a token of ``owner``. The caller checked that the token of ``by`` is a full one.
 
-    Returns the token and its text. Nobody gives other scopes than those of the token they use.
+    Nobody gives other scopes than those of the token they use.
     Raises Forbidden, and LimitReached.
     """
     wider = sorted(set(asked.scopes) - by.scopes)
@@ -114,14 +123,15 @@ def mint_requested_token(
         raise Forbidden(f"A token can only give its own scopes; this one lacks {wider[0]!r}.")
     if "admin" in asked.scopes and not owner.is_admin:
         raise Forbidden(f"{owner.name} is not an administrator.")
-    made = mint_token(conn, owner.id, asked.label, sorted(set(asked.scopes)), asked.expires_at)
+    scopes = sorted(set(asked.scopes))
+    token, text = mint_token(conn, owner.id, asked.label, scopes, asked.expires_at)
     if owner.id != by.user_id:
-        scopes = ", ".join(made[0].scopes)
+        reason = ", ".join(token.scopes)
         audit_log.record_audit(
-            conn, None, by=by.user_id, act="create-token", subject=owner.id, reason=scopes
+            conn, None, by=by.user_id, act="create-token", subject=owner.id, reason=reason
         )
     quotas.check_token_quota(conn, owner.id)
-    return made
+    return MintedToken(**asdict(token), token=text)
 
 
 def list_tokens(conn: Connection, user_id: UserId) -> list[Token]:

@@ -6,13 +6,15 @@ from dataclasses import dataclass
 
 from ladder.database.db import Connection
 from ladder.enums import LeagueRole
+from ladder.field_types import RECORD
 from ladder.ids import UserId
 
 
 @dataclass(frozen=True, slots=True)
 class AccountFate:
-    """What a deletion does, as ids and names for the person."""
+    """What the deletion of an account would end."""
 
+    __pydantic_config__ = RECORD
     ended_teams: tuple[str, ...]
     """Names of teams without other members; their agents and bundles go."""
     left_teams: tuple[str, ...]

@@ -97,7 +97,8 @@ class Operations:
     """The operations of one feature, and their routes of the API."""
 
     def __init__(self, tag: str) -> None:
-        self.router = APIRouter(prefix="/v1", tags=[tag], route_class=LazyRoute)
+        self.tag = tag
+        self.router = APIRouter(prefix="/v1", route_class=LazyRoute)
         self.all: dict[str, Operation] = {}
 
     def __call__(
@@ -107,24 +108,29 @@ class Operations:
         summary: str,
         *,
         status: int = 200,
+        tag: str = "",
+        takes_key: bool | None = None,
         problems: tuple[int, ...] = (403, 404, 409),
         forms: tuple[Form, ...] | Form = (),
     ) -> Callable[[F], F]:
         """Declares the operation of a function.
 
-        With status 201 it creates something and takes an Idempotency-Key. Without an answer its
-        status is 204. ``problems`` are the statuses of its refusals.
+        With status 201 it creates something and takes an Idempotency-Key, unless ``takes_key`` says
+        otherwise. Without an answer its status is 204. ``problems`` are the statuses of its
+        refusals. ``tag`` is its group in the OpenAPI document, if it is not that of the others.
         """
 
         def declare(function: F) -> F:
             declared_forms = forms if isinstance(forms, tuple) else (forms,)
             operation = Operation(method, path, summary, function, status, declared_forms)
             answer = operation.signature.return_annotation
+            repeats_once = status == 201 if takes_key is None else takes_key
             self.all[operation.name] = operation
             self.router.add_api_route(
                 path,
-                idempotent_endpoint(operation) if status == 201 else function,
+                idempotent_endpoint(operation) if repeats_once else function,
                 methods=[method],
+                tags=[tag or self.tag],
                 status_code=204 if answer is None else status,
                 summary=summary,
                 response_model=answer,

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Query, Request, Response
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ValidationError
 
 from ladder.database.db import Connection
 from ladder.entries import blocked_accounts
+from ladder.entries.blocked_accounts import AccountBlock
 from ladder.errors import LadderError, NotFound
-from ladder.field_types import KEY, Line
+from ladder.field_types import KEY, RequestModel
 from ladder.ids import SessionId, TokenId, UserId
 from ladder.leagues.sign_up import SignUpMode
 from ladder.people import (
@@ -28,6 +29,7 @@ from ladder.people.users import teams_of
 from services.http import auth
 from services.http.app_state import AppState, Db, State
 from services.http.path_parameters import UserKey
+from services.people.records import NewRecoveryLink, Quota
 from services.web import form_texts, formatting, forms
 from services.web.account import redirect
 from services.web.forms import Form
@@ -42,17 +44,11 @@ BLOCK_FORM: Final = {"reason": ""}
 DEFAULT: Final = ""
 
 
-class BlockForm(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-    reason: Annotated[Line, Field(min_length=1)]
-
-
-class SettingsForm(BaseModel):
+class SettingsForm(RequestModel):
     """Empty values go back to the default."""
 
-    model_config = ConfigDict(extra="forbid")
     sign_up: SignUpMode | None
-    quota: dict[str, Annotated[int, Field(ge=0, le=10_000_000)] | None]
+    quota: dict[str, Quota | None]
 
 
 def require_admin(request: Request, who: Viewer) -> Response | None:
@@ -111,8 +107,8 @@ def act_on_person(
     try:
         with conn.transaction():
             if act == "block":
-                asked = BlockForm.model_validate(form.values)
-                blocked_accounts.block_account(conn, who, person, asked.reason)
+                block = AccountBlock.model_validate(form.values)
+                blocked_accounts.block_account(conn, who, person, block.reason)
             elif act == "unblock":
                 blocked_accounts.unblock_account(conn, who, person, "unblocked")
             elif act == "end-session":
@@ -120,7 +116,7 @@ def act_on_person(
             elif act == "end-sessions":
                 administration.end_all_sessions(conn, who, person)
             elif act == "recovery-link":
-                asked = BlockForm.model_validate(form.values)
+                asked = NewRecoveryLink.model_validate(form.values)
                 _, secret, _ = recovery.create_administrator_link(
                     conn, person, by=who.user_id, reason=asked.reason
                 )

@@ -20,6 +20,7 @@ from services.http.app_state import app_state_of, transaction
 from services.http.problems import PROBLEM_KINDS, ProblemError
 from services.moderation import pages as moderation_pages
 from services.moderation.operations import operations as moderation_operations
+from services.people.operations import operations as people_operations
 from services.teams import pages as team_pages
 from services.teams.operations import operations as team_operations
 from services.web import (
@@ -136,7 +137,7 @@ PARTS = (
     *(new_tournament, shows, tournament_lists, tournaments),
     *(home, invitations, league_state, edit_league, new_season, rehearsals, season_charts),
 )
-FEATURES = (team_operations, moderation_operations)
+FEATURES = (team_operations, moderation_operations, people_operations)
 ROUTERS = (
     router,
     *(part.router for part in PARTS),
