@@ -24,6 +24,8 @@ from ladder.leagues.records import Season
 from ladder.leagues.request_models import NewLeague, NewSeason
 from ladder.people import tokens, users
 from ladder.people.records import Viewer
+from ladder.scrims import policies
+from ladder.scrims.policies import ScrimPolicy, Whom
 
 PLAYER: Final = "player"
 HOST: Final = "demo"
@@ -192,7 +194,7 @@ def _enter_agent(
     team = users.create_own_team(conn, each.team, None)  # nobody competes with several teams
     title = reference_agents.title_of(season.game, each.name)
     agent = agents.create_agent(conn, team.id, title, each.name)
-    agents.update_agent(conn, agent.id, open_for_scrims=True)
+    policies.set_policy(conn, agent, ScrimPolicy(whom=Whom.ANYONE, accepts_automatically=True))
     filename, content = reference_agents.read_bundle(season.game, each.name)
     stored = blobs.put_bytes(content)
     submission, _ = agents.add_submission(

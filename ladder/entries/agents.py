@@ -20,8 +20,8 @@ from ladder.people.records import Viewer
 from ladder.slugs import slug_of
 
 AGENT: Final = (
-    "select a.id, a.team_id, t.name as team_name, a.slug, a.name, a.open_for_scrims,"
-    " a.scrims_per_requester_daily, a.machine_tier, a.created_at"
+    "select a.id, a.team_id, t.name as team_name, a.slug, a.name, a.machine_tier,"
+    " a.created_at"
     " from agents a join teams t on t.id = a.team_id"
 )
 SUBMISSION: Final = (
@@ -115,19 +115,16 @@ def update_agent(
     agent_id: AgentId,
     *,
     name: str | None = None,
-    open_for_scrims: bool | None = None,
-    scrims_per_requester_daily: int | None = None,
     machine_tier: MachineTier | None = None,
 ) -> Agent:
-    """Changes the given values and returns the agent. Raises NotFound, Invalid."""
-    if scrims_per_requester_daily is not None and scrims_per_requester_daily < 0:
-        raise Invalid("scrims_per_requester_daily", "must be 0 or more")
+    """Changes the given values and returns the agent. Raises NotFound."""
     conn.execute(
-        "update agents set name = coalesce(%s, name),"
-        " open_for_scrims = coalesce(%s, open_for_scrims),"
-        " scrims_per_requester_daily = coalesce(%s, scrims_per_requester_daily),"
-        " machine_tier = coalesce(%s, machine_tier) where id = %s",
-        (name, open_for_scrims, scrims_per_requester_daily, machine_tier, agent_id),
+        """
+        update agents
+        set name = coalesce(%(name)s, name), machine_tier = coalesce(%(tier)s, machine_tier)
+        where id = %(agent)s
+        """,
+        {"agent": agent_id, "name": name, "tier": machine_tier},
     )
     return get_agent(conn, agent_id)
 

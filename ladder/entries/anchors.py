@@ -110,10 +110,7 @@ def enter_reference_agent(conn: Connection, blobs: Blobs, season: Season, name: 
     agent = agents.find_agent(conn, team, slug)
     if agent is None:
         agent = agents.create_agent(conn, team, reference_agents.title_of(season.game, name), slug)
-    if not agent.open_for_scrims:  # every team may play scrims against reference agents
-        agents.update_agent(
-            conn, agent.id, open_for_scrims=True, machine_tier=MachineTier.VOLUNTEER
-        )
+        agents.update_agent(conn, agent.id, machine_tier=MachineTier.VOLUNTEER)
     filename, content = reference_agents.read_bundle(season.game, name)
     stored = blobs.put_bytes(content)
     submission, _ = agents.add_submission(

@@ -53,8 +53,6 @@ class Agent:
     team_name: str
     slug: str
     name: str
-    open_for_scrims: bool
-    scrims_per_requester_daily: int
     machine_tier: MachineTier
     """The least trusted machines that may run it."""
     created_at: datetime

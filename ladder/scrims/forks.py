@@ -29,8 +29,8 @@ from ladder.leagues import seasons
 from ladder.leagues.records import Season
 from ladder.matches import history
 from ladder.matches.records import Match
-from ladder.scrims import agent_policies, scrims
-from ladder.scrims.records import Scrim, ScrimOrder
+from ladder.scrims import policies, scrims
+from ladder.scrims.scrims import Scrim, ScrimOrder
 
 MOST_MOVES: Final = 200
 """Most moves by hand of one seat."""
@@ -204,7 +204,7 @@ def agents_for_forks(
     """
     found: dict[AgentId, ForkAgent] = {}
     for team_id in team_ids:
-        for one in agent_policies.read_opponents(conn, season, team_id):
+        for one in policies.read_opponents(conn, season, team_id):
             is_own = one.facts.is_own
             if one.answer().is_automatic and (is_own or one.agent_id not in found):
                 found[one.agent_id] = ForkAgent(one.agent_id, one.agent_name, one.team_name, is_own)

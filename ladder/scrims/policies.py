@@ -1,24 +1,49 @@
-"""Policies of agents: whom an agent plays in scrims, when, and how often. Pure: no database.
+"""Policies of agents: whom an agent plays in scrims, and how often; and the limits of a day.
 
-The owner sets a policy. ``judge`` evaluates it before anybody asks, so a form offers only what is
-accepted. Reference agents play with everybody, and as often as a team's own limit allows.
+The owner of an agent sets its policy. ``judge`` evaluates it before anybody asks, so a form offers
+only what is accepted. Reference agents play with everybody, and as often as a team's own limit
+allows.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
-from ladder.errors import Invalid
-from ladder.ids import TeamId
+from psycopg.rows import dict_row
+
+from ladder.database.db import Connection, atomic_function
+from ladder.entries.records import Agent, PauseCause
+from ladder.enums import VoidCause
+from ladder.errors import Invalid, LimitReached
+from ladder.ids import AgentId, EntryId, SubmissionId, TeamId
+from ladder.leagues.records import Season
+from ladder.runtime_profiles import REMOTE
 
 MOST_TEAMS: Final = 200
 """Teams in a list of a policy."""
-MOST_COOLDOWN_SECONDS: Final = 30 * 24 * 3600
 MOST_GAMES_DAILY: Final = 10_000
-MINUTES: Final = 24 * 60
+PAUSED: Final = {
+    PauseCause.UNREACHABLE: "it is paused because its address did not answer; it plays again after"
+    " its owner resumes it or a try succeeds",
+    # Others need not know that its people are blocked.
+    PauseCause.TEAM_BLOCKED: "it is paused by an administrator",
+}
+NO_ENTRY: Final = "it has no active entry in this season"
+NO_REMOTE: Final = "it is a remote agent, and this season takes none"
+OF_TEAM: Final = "your team's scrim games a day"
+COLUMNS: Final = "p.whom, p.team_ids, p.blocked_team_ids, p.games_daily, p.accepts_automatically"
+COUNTED_GAMES: Final = f"""
+    (c.games - c.void_games + (
+      select count(*) from matches m
+      where c.void_games > 0 and m.scrim_id = c.id and m.state = 'void' and m.attempt > 0
+        and m.void_cause = '{VoidCause.CALLED_OFF}'
+    ))"""  # noqa: S608
+"""Games of a scrim ``c`` that count for limits, in SQL: all but void ones. A game that the team
+called off after it began counts, because the team could watch it."""
 
 
 class Whom(StrEnum):
@@ -40,26 +65,21 @@ class ScrimPolicy:
     team_ids: frozenset[TeamId] = frozenset()
     """Teams that may play it, for ``Whom.TEAMS``."""
     blocked_team_ids: frozenset[TeamId] = frozenset()
-    rating_within: float | None = None
-    """Most points between its rating and that of the other team's best agent. None: any."""
     games_daily: int | None = None
     """Games with all other teams in a UTC day. None: no limit."""
-    games_per_team_daily: int = 50
-    """Games with one other team in a UTC day."""
-    cooldown_seconds: int = 0
-    """Time between two scrims with the same team."""
-    from_minute: int | None = None
-    """Minutes after midnight in UTC at which its hours begin. None: all day."""
-    until_minute: int | None = None
     accepts_automatically: bool = False
     """Whether a scrim starts without an answer of its owner."""
+
+    @property
+    def accepts_everybody(self) -> bool:
+        """Whether every team that is not blocked plays it without asking."""
+        return self.whom is Whom.ANYONE and self.accepts_automatically
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyFacts:
     """What a policy is judged by: one agent, and one team that wants to play it in a season."""
 
-    at: datetime
     is_own: bool = False
     """Whether the agent belongs to the team."""
     is_reference: bool = False
@@ -70,16 +90,10 @@ class PolicyFacts:
     """Teams that became part of the team: a block of one of them holds."""
     is_in_league: bool
     """Whether the team has an entry that plays in the season."""
-    is_rated: bool = True
-    """Whether the season has ratings."""
-    rating: float | None = None
-    team_rating: float | None = None
-    """Rating of the team's best entry in the season."""
     games_today: int = 0
-    """The agent's scrim games with all other teams."""
-    games_with_team_today: int = 0
-    last_scrim_at: datetime | None = None
-    """When the last scrim of the team with the agent began."""
+    """The agent's scrim games with all other teams in this UTC day."""
+    resets_at: datetime
+    """When the next UTC day begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +109,48 @@ class PolicyAnswer:
     """Games that the policy leaves to this team today. None: it sets no limit."""
 
 
+@dataclass(frozen=True, slots=True)
+class Opponent:
+    """An agent, seen by a team that wants to play it in a season."""
+
+    agent_id: AgentId
+    agent_name: str
+    team_id: TeamId
+    team_name: str
+    entry_id: EntryId | None
+    submission_id: SubmissionId | None
+    """Its newest version that plays in the season. None: it has none."""
+    submission_number: int | None
+    version: int | None
+    """Its number among the submissions of its agent."""
+    profile: str | None
+    policy: ScrimPolicy
+    facts: PolicyFacts
+
+    def answer(self, games: int = 1) -> PolicyAnswer:
+        """Whether the team may play it now, in a scrim of this many games."""
+        return judge(self.policy, self.facts, games)
+
+
+class ScrimLimitReached(LimitReached):
+    """A day's scrim games are used up."""
+
+
+@dataclass(frozen=True, slots=True)
+class GamesToday:
+    """How many scrim games a team requested today in a season, and how many it may."""
+
+    used: int
+    allowed: int
+    resets_at: datetime
+
+    @property
+    def left(self) -> int:
+        return max(0, self.allowed - self.used)
+
+
 def judge(policy: ScrimPolicy, facts: PolicyFacts, games: int = 1) -> PolicyAnswer:
-    """Evaluates a policy for a scrim of this many games."""
+    """Evaluates a policy for a scrim of this many games. Reads no database."""
     left = games_left(policy, facts)
     reason = facts.cannot_play
     if reason is None and not facts.is_own:
@@ -109,12 +163,21 @@ def judge(policy: ScrimPolicy, facts: PolicyFacts, games: int = 1) -> PolicyAnsw
 
 def games_left(policy: ScrimPolicy, facts: PolicyFacts) -> int | None:
     """How many games more the policy leaves to the team today. None: it sets no limit."""
-    if facts.is_own or facts.is_reference:
+    if facts.is_own or facts.is_reference or policy.games_daily is None:
         return None
-    left = policy.games_per_team_daily - facts.games_with_team_today
-    if policy.games_daily is not None:
-        left = min(left, policy.games_daily - facts.games_today)
-    return max(left, 0)
+    return max(policy.games_daily - facts.games_today, 0)
+
+
+def agent_limit_reached(opponent: Opponent) -> ScrimLimitReached | None:
+    """The error of an agent whose games of the day are used up. None: its policy has no limit."""
+    if games_left(opponent.policy, opponent.facts) is None or opponent.policy.games_daily is None:
+        return None
+    return ScrimLimitReached(
+        f"scrim games a day of {opponent.agent_name} with all teams",
+        opponent.facts.games_today,
+        opponent.policy.games_daily,
+        opponent.facts.resets_at,
+    )
 
 
 def check_policy(policy: ScrimPolicy) -> None:
@@ -124,19 +187,170 @@ def check_policy(policy: ScrimPolicy) -> None:
     for name, teams in (("teams", policy.team_ids), ("blocked_teams", policy.blocked_team_ids)):
         if len(teams) > MOST_TEAMS:
             raise Invalid(name, f"name at most {MOST_TEAMS} teams")
-    if policy.rating_within is not None and not 0 < policy.rating_within <= 100_000:
-        raise Invalid("rating_within", "give a number of points above 0, up to 100,000")
-    if not 0 <= policy.cooldown_seconds <= MOST_COOLDOWN_SECONDS:
-        raise Invalid("cooldown_seconds", f"give 0 to {MOST_COOLDOWN_SECONDS} seconds")
-    if (policy.from_minute is None) != (policy.until_minute is None):
-        raise Invalid("hours_until", "give both ends of the hours, or none")
-    if policy.from_minute is not None and policy.from_minute == policy.until_minute:
-        raise Invalid("hours_until", "give another moment than the beginning, or leave both empty")
 
 
-def clock_text(minute: int) -> str:
-    """Minutes after midnight as ``06:30``."""
-    return f"{minute // 60:02}:{minute % 60:02}"
+@atomic_function
+def set_policy(conn: Connection, agent: Agent, policy: ScrimPolicy) -> ScrimPolicy:
+    """Stores an agent's policy. Raises Invalid for wrong values and unknown teams."""
+    check_policy(policy)
+    for name, teams in (("teams", policy.team_ids), ("blocked_teams", policy.blocked_team_ids)):
+        rows = conn.execute("select id from teams where id = any (%s)", (sorted(teams),))
+        if missing := set(teams) - {row[0] for row in rows}:
+            raise Invalid(name, f"there is no team {min(missing)}")
+        if agent.team_id in teams:
+            raise Invalid(name, "leave your own team out: it may always play")
+    conn.execute(
+        """
+        insert into scrim_policies
+          (agent_id, whom, team_ids, blocked_team_ids, games_daily, accepts_automatically)
+        values (%(agent)s, %(whom)s, %(teams)s, %(blocked_teams)s, %(games_daily)s, %(automatic)s)
+        on conflict (agent_id) do update set
+          whom = excluded.whom, team_ids = excluded.team_ids,
+          blocked_team_ids = excluded.blocked_team_ids, games_daily = excluded.games_daily,
+          accepts_automatically = excluded.accepts_automatically, changed_at = now()
+        """,
+        {
+            "agent": agent.id,
+            "whom": policy.whom,
+            "teams": sorted(policy.team_ids),
+            "blocked_teams": sorted(policy.blocked_team_ids),
+            "games_daily": policy.games_daily,
+            "automatic": policy.accepts_automatically,
+        },
+    )
+    return get_policy(conn, agent.id)
+
+
+def get_policy(conn: Connection, agent_id: AgentId) -> ScrimPolicy:
+    """Returns an agent's policy; an agent without one takes requests of teams of its league."""
+    with conn.cursor(row_factory=dict_row) as cur:
+        row = cur.execute(
+            f"select {COLUMNS} from scrim_policies p where agent_id = %s",  # noqa: S608
+            (agent_id,),
+        ).fetchone()
+    return ScrimPolicy() if row is None else _policy_of_row(row)
+
+
+def games_today(conn: Connection, season: Season, team_id: TeamId) -> GamesToday:
+    """Returns a team's scrim games of this UTC day. Void games do not count, unless the team
+    called them off after they began."""
+    row = conn.execute(
+        f"""
+        select coalesce(sum({COUNTED_GAMES}), 0),
+          date_trunc('day', now(), 'utc') + interval '1 day'
+        from scrims c
+        where team_id = %(team)s and season_id = %(season)s
+          and created_at >= date_trunc('day', now(), 'utc')
+        """,  # noqa: S608
+        {"team": team_id, "season": season.id},
+    ).fetchone()
+    assert row is not None
+    return GamesToday(int(row[0]), season.scrim_games_daily, row[1])
+
+
+def refuse_over_team_limit(conn: Connection, season: Season, team_id: TeamId, games: int) -> None:
+    """Raises ScrimLimitReached above today's limit. Lock the team's row before games are added."""
+    today = games_today(conn, season, team_id)
+    if games > today.left:
+        raise ScrimLimitReached(OF_TEAM, today.used, today.allowed, today.resets_at)
+
+
+def read_opponents(
+    conn: Connection,
+    season: Season,
+    team_id: TeamId,
+    agent_ids: Collection[AgentId] | None = None,
+) -> list[Opponent]:
+    """Returns agents as opponents of a team in a season, by name.
+
+    Without ``agent_ids`` these are all agents that play in the season, but none whose account was
+    deleted. One of those cannot play.
+    """
+    with conn.cursor(row_factory=dict_row) as cur:
+        rows = cur.execute(
+            f"""
+            with team as (
+              select count(*) > 0 as is_in_league,
+                array(select m.id from teams m where m.merged_into = %(team)s) as former_team_ids
+              from entries
+              where season_id = %(season)s and team_id = %(team)s and state in ('active', 'paused')
+            ), played as (
+              select b.agent_id, c.team_id, max({COUNTED_GAMES}) as games
+              from scrims c cross join lateral jsonb_array_elements_text(c.lineup) x(id)
+              join submissions b on b.id = x.id
+              where c.created_at >= date_trunc('day', now(), 'utc')
+                and (%(agents)s::text[] is null or b.agent_id = any (%(agents)s))
+              group by b.agent_id, c.id
+            ), used as (
+              select y.agent_id, sum(y.games) as games
+              from played y join agents z on z.id = y.agent_id and z.team_id <> y.team_id
+              group by y.agent_id
+            )
+            select {COLUMNS}, a.id, a.name, a.team_id, t.name as team_name, e.id as entry_id,
+              e.submission_id, b.number, submission_version(b.agent_id, b.number) as version,
+              e.profile, e.pause_cause, coalesce(e.is_anchor, false) as is_reference,
+              t.erased_at is not null as is_erased, o.is_in_league, o.former_team_ids,
+              coalesce(u.games, 0) as games,
+              date_trunc('day', now(), 'utc') + interval '1 day' as resets_at
+            from agents a join teams t on t.id = a.team_id cross join team o
+            left join scrim_policies p on p.agent_id = a.id
+            left join lateral (
+              select * from entries e
+              where e.season_id = %(season)s and e.agent_id = a.id
+                and e.state in ('active', 'paused')
+              order by e.state, e.id desc limit 1
+            ) e on true
+            left join submissions b on b.id = e.submission_id
+            left join used u on u.agent_id = a.id
+            where a.id = any (%(agents)s)
+              or (%(agents)s is null and t.erased_at is null and a.id in (
+                select agent_id from entries
+                where season_id = %(season)s and state in ('active', 'paused')
+              ))
+            order by a.name, a.id
+            """,  # noqa: S608
+            {
+                "season": season.id,
+                "team": team_id,
+                "agents": None if agent_ids is None else sorted(agent_ids),
+            },
+        ).fetchall()
+    return [_opponent_of_row(row, season, team_id) for row in rows]
+
+
+def _opponent_of_row(row: dict[str, Any], season: Season, team_id: TeamId) -> Opponent:
+    return Opponent(
+        row["id"],
+        row["name"],
+        row["team_id"],
+        row["team_name"],
+        row["entry_id"],
+        row["submission_id"],
+        row["number"],
+        row["version"],
+        row["profile"],
+        ScrimPolicy() if row["whom"] is None else _policy_of_row(row),
+        PolicyFacts(
+            is_own=row["team_id"] == team_id,
+            is_reference=row["is_reference"],
+            cannot_play=_why_no_version(row, season),
+            team_id=team_id,
+            former_team_ids=frozenset(row["former_team_ids"]),
+            is_in_league=row["is_in_league"],
+            games_today=int(row["games"]),
+            resets_at=row["resets_at"],
+        ),
+    )
+
+
+def _why_no_version(row: dict[str, Any], season: Season) -> str | None:
+    if row["entry_id"] is None or row["is_erased"]:
+        return NO_ENTRY
+    if row["pause_cause"] is not None:
+        return PAUSED[PauseCause(row["pause_cause"])]
+    if row["profile"] == REMOTE and not season.remote_agents:
+        return NO_REMOTE
+    return None
 
 
 def _refusal(policy: ScrimPolicy, facts: PolicyFacts) -> str | None:
@@ -149,35 +363,14 @@ def _refusal(policy: ScrimPolicy, facts: PolicyFacts) -> str | None:
         return "it plays only teams with an agent that plays in this league"
     if policy.whom is Whom.TEAMS and facts.team_id not in policy.team_ids:
         return "it plays only teams that its team chose"
-    return _distance_refusal(policy, facts) or _time_refusal(policy, facts)
-
-
-def _distance_refusal(policy: ScrimPolicy, facts: PolicyFacts) -> str | None:
-    if policy.rating_within is None or not facts.is_rated or facts.rating is None:
-        return None
-    points = f"{policy.rating_within:g} points"
-    within = f"it plays teams whose best rating is within {points} of its own"
-    if facts.team_rating is None:
-        return f"{within}; your team has no agent that plays in this league"
-    distance = abs(facts.team_rating - facts.rating)
-    if distance > policy.rating_within:
-        return f"{within}; yours is {distance:.0f} away"
     return None
 
 
-def _time_refusal(policy: ScrimPolicy, facts: PolicyFacts) -> str | None:
-    if policy.from_minute is not None and policy.until_minute is not None:
-        passed = (_minute(facts.at) - policy.from_minute) % MINUTES
-        if passed >= (policy.until_minute - policy.from_minute) % MINUTES:
-            begin, end = clock_text(policy.from_minute), clock_text(policy.until_minute)
-            return f"it plays scrims from {begin} to {end} UTC"
-    if policy.cooldown_seconds and facts.last_scrim_at is not None:
-        again = facts.last_scrim_at + timedelta(seconds=policy.cooldown_seconds)
-        if facts.at < again:
-            return f"it plays your team again from {again:%Y-%m-%d %H:%M:%S} UTC"
-    return None
-
-
-def _minute(at: datetime) -> int:
-    """Minutes after midnight; ``at`` is in UTC."""
-    return at.hour * 60 + at.minute
+def _policy_of_row(row: dict[str, Any]) -> ScrimPolicy:
+    return ScrimPolicy(
+        whom=Whom(row["whom"]),
+        team_ids=frozenset(row["team_ids"]),
+        blocked_team_ids=frozenset(row["blocked_team_ids"]),
+        games_daily=row["games_daily"],
+        accepts_automatically=row["accepts_automatically"],
+    )

@@ -22,7 +22,7 @@ from ladder.matches import matches
 from ladder.matches.records import LineupSeat
 from ladder.people import users
 from ladder.runtime_profiles import REMOTE
-from ladder.scrims.game_limits import ScrimLimitReached
+from ladder.scrims.policies import ScrimLimitReached
 
 MOST_DAILY: Final = 50
 """Rehearsals of a season by one team in a UTC day."""

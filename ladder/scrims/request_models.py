@@ -12,18 +12,10 @@ from ladder.ids import TeamId
 from ladder.people.resources import ScrimPrivacy
 from ladder.scrims import batches
 from ladder.scrims.batches import BatchKind
-from ladder.scrims.policies import (
-    MOST_COOLDOWN_SECONDS,
-    MOST_GAMES_DAILY,
-    MOST_TEAMS,
-    ScrimPolicy,
-    Whom,
-    clock_text,
-)
-from ladder.scrims.request_records import LIFE_HOURS, MOST_HOURS
+from ladder.scrims.policies import MOST_GAMES_DAILY, MOST_TEAMS, ScrimPolicy, Whom
+from ladder.scrims.requests import LIFE_HOURS, MOST_HOURS
 
 Seed = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
-Clock = Annotated[str, Field(pattern=r"^([01]\d|2[0-3]):[0-5]\d$", examples=["22:00"])]
 
 
 class NewPrivacy(BaseModel):
@@ -47,7 +39,7 @@ class NewPrivacy(BaseModel):
 
 
 class ScrimPolicyBody(BaseModel):
-    """Whom an agent plays in scrims, when, and how often."""
+    """Whom an agent plays in scrims, and how often."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"whom": "league"}]})
     whom: Whom = Field(
@@ -58,19 +50,8 @@ class ScrimPolicyBody(BaseModel):
         default_factory=list, description="ids or slugs of teams"
     )
     blocked_teams: Annotated[list[Key], Field(max_length=MOST_TEAMS)] = Field(default_factory=list)
-    rating_within: Annotated[float, Field(gt=0, le=100_000)] | None = Field(
-        default=None, description="most points between its rating and that of the team's best agent"
-    )
     games_daily: Annotated[int, Field(ge=0, le=MOST_GAMES_DAILY)] | None = Field(
         default=None, description="games with all other teams in a UTC day"
-    )
-    games_per_team_daily: Annotated[int, Field(ge=0, le=MOST_GAMES_DAILY)] = 50
-    cooldown_seconds: Annotated[int, Field(ge=0, le=MOST_COOLDOWN_SECONDS)] = Field(
-        default=0, description="time between two scrims with the same team"
-    )
-    hours_from: Clock | None = Field(default=None, description="UTC; null: all day")
-    hours_until: Clock | None = Field(
-        default=None, description="UTC; may be before `hours_from`, then it is on the next day"
     )
     accepts_automatically: bool = Field(
         default=False, description="whether a scrim starts without an answer of its team"
@@ -81,12 +62,7 @@ class ScrimPolicyBody(BaseModel):
             whom=self.whom,
             team_ids=teams,
             blocked_team_ids=blocked,
-            rating_within=self.rating_within,
             games_daily=self.games_daily,
-            games_per_team_daily=self.games_per_team_daily,
-            cooldown_seconds=self.cooldown_seconds,
-            from_minute=_minute(self.hours_from),
-            until_minute=_minute(self.hours_until),
             accepts_automatically=self.accepts_automatically,
         )
 
@@ -143,16 +119,6 @@ def policy_body(policy: ScrimPolicy) -> ScrimPolicyBody:
         whom=policy.whom,
         teams=sorted(policy.team_ids),
         blocked_teams=sorted(policy.blocked_team_ids),
-        rating_within=policy.rating_within,
         games_daily=policy.games_daily,
-        games_per_team_daily=policy.games_per_team_daily,
-        cooldown_seconds=policy.cooldown_seconds,
-        hours_from=None if policy.from_minute is None else clock_text(policy.from_minute),
-        hours_until=None if policy.until_minute is None else clock_text(policy.until_minute),
         accepts_automatically=policy.accepts_automatically,
     )
-
-
-def _minute(clock: str | None) -> int | None:
-    """Minutes after midnight."""
-    return None if clock is None else int(clock[:2]) * 60 + int(clock[3:])

@@ -11,31 +11,182 @@ of matches. Locks are taken in this order: the team that asks, the request, agen
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Final
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Final
 
 from psycopg import errors
+from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
 from ladder import ids
 from ladder.database.db import Connection, atomic, atomic_function
 from ladder.entries import agents
-from ladder.enums import LogAudience
+from ladder.enums import LogAudience, ScrimAudience
 from ladder.errors import Conflict, Invalid, NotFound
-from ladder.ids import AgentId, ScrimRequestId, SeasonId, SubmissionId, TeamId, UserId, is_id
+from ladder.ids import (
+    AgentId,
+    LeagueId,
+    ScrimId,
+    ScrimRequestId,
+    SeasonId,
+    SubmissionId,
+    TeamId,
+    UserId,
+    is_id,
+)
 from ladder.leagues import leagues, seasons
 from ladder.leagues.records import Season
 from ladder.notices.events import EventSubject, record_event
 from ladder.notices.kinds import NoticeKind
-from ladder.scrims import agent_policies, game_limits, scrims
-from ladder.scrims.current_submission import newest_submission
-from ladder.scrims.records import ScrimOrder
-from ladder.scrims.request_records import (
-    NewScrimRequest,
-    RequestState,
-    ScrimRequest,
-    select_requests,
-)
+from ladder.people.resources import PRIVATE, ScrimPrivacy, ScrimRequestResource
+from ladder.scrims import policies, scrims
+from ladder.scrims.scrims import ScrimOrder, newest_submission
+
+LIFE_HOURS: Final = 48
+"""Time in which the other team can answer, unless another is given."""
+MOST_HOURS: Final = 14 * 24
+
+
+class RequestState(StrEnum):
+    """Where a request stands."""
+
+    ASKED = "asked"
+    """The other team answers; the scheduler ends it at ``expires_at``."""
+    ACCEPTED = "accepted"
+    """Its games wait for workers, until their deadlines."""
+    DECLINED = "declined"
+    WITHDRAWN = "withdrawn"
+    EXPIRED = "expired"
+    """Nobody answered in time, or the season ended."""
+    RUNNING = "running"
+    """A game has begun; leases and deadlines of matches end it."""
+    FINISHED = "finished"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewScrimRequest:
+    """What a team asks for."""
+
+    season: Season
+    team_id: TeamId
+    user_id: UserId
+    wanted: Sequence[str]
+    """By seat: ids of agents, or of submissions of the own team."""
+    games: int
+    seeds: Sequence[str] = ()
+    """32 hex digits a game. Empty: drawn when it is accepted."""
+    privacy: ScrimPrivacy = PRIVATE
+    words: str = ""
+    expires_hours: int = LIFE_HOURS
+
+
+@dataclass(frozen=True, slots=True)
+class RequestSeat:
+    """A seat of a request: the agent, and its version once it is pinned."""
+
+    agent_id: AgentId
+    agent_name: str
+    team_id: TeamId
+    submission_id: SubmissionId | None
+    """None until the request is accepted."""
+    submission_number: int | None
+    version: int | None
+    """Its number among the submissions of its agent."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScrimRequest:
+    """A request of a team to another one."""
+
+    id: ScrimRequestId
+    season_id: SeasonId
+    league_id: LeagueId
+    league_slug: str
+    league_title: str
+    team_id: TeamId
+    team_name: str
+    asked_team_id: TeamId
+    asked_team_name: str
+    requested_by: UserId
+    wanted: tuple[str, ...]
+    games: int
+    seeds: tuple[str, ...]
+    """For the team that asks alone."""
+    privacy: ScrimPrivacy
+    words: str
+    state: RequestState
+    created_at: datetime
+    expires_at: datetime
+    answered_at: datetime | None
+    answer: str
+    """A word of the team that was asked."""
+    scrim_id: ScrimId | None
+    seats: tuple[RequestSeat, ...]
+
+    @property
+    def has_seeds(self) -> bool:
+        return bool(self.seeds)
+
+
+def request_resource(found: ScrimRequest) -> ScrimRequestResource:
+    """Returns the permission resource of a request."""
+    return ScrimRequestResource(found.team_id, found.asked_team_id)
+
+
+def select_requests(
+    conn: Connection, condition: str, arguments: Sequence[Any], limit: int
+) -> list[ScrimRequest]:
+    """Returns requests ``r`` that meet the condition, newest first."""
+    with conn.cursor(row_factory=dict_row) as cur:
+        rows = cur.execute(
+            "select r.id, r.season_id, s.league_id, l.slug as league_slug,"  # noqa: S608
+            " l.title as league_title, r.team_id, t.name as team_name, r.asked_team_id,"
+            " o.name as asked_team_name, r.requested_by, r.wanted, r.games, r.seeds,"
+            " r.result_audience, r.replay_audience, r.log_audience, r.is_members_only, r.words,"
+            " shown.state, r.created_at, r.expires_at, r.answered_at, r.answer, r.scrim_id,"
+            " seated.seats"
+            " from scrim_requests r join seasons s on s.id = r.season_id"
+            " join leagues l on l.id = s.league_id join teams t on t.id = r.team_id"
+            " join teams o on o.id = r.asked_team_id left join scrims c on c.id = r.scrim_id"
+            " cross join lateral (select case when r.state = 'asked' and r.expires_at <= now()"
+            "   then 'expired' when r.state <> 'accepted' then r.state"
+            "   when c.state <> 'running' then c.state"
+            "   when exists (select 1 from matches m where m.scrim_id = c.id"
+            "     and m.state <> 'queued') then 'running' else 'accepted' end as state) shown"
+            " cross join lateral (select jsonb_agg(jsonb_build_array(a.id, a.name, a.team_id, b.id,"
+            "   b.number, case when b.id is not null"
+            "     then submission_version(b.agent_id, b.number) end) order by w.place) as seats"
+            "   from jsonb_array_elements_text(coalesce(c.lineup, r.wanted))"
+            "     with ordinality as w(key, place)"
+            "   left join submissions b on b.id = w.key"
+            "   join agents a on a.id = coalesce(b.agent_id, w.key)) seated"
+            f" where {condition} order by r.id desc limit %s",
+            (*arguments, limit),
+        ).fetchall()
+    return [_request_of_row(row) for row in rows]
+
+
+def _request_of_row(row: dict[str, Any]) -> ScrimRequest:
+    privacy = ScrimPrivacy(
+        ScrimAudience(row.pop("result_audience")),
+        ScrimAudience(row.pop("replay_audience")),
+        LogAudience(row.pop("log_audience")),
+        row.pop("is_members_only"),
+    )
+    return ScrimRequest(
+        **{
+            **row,
+            "wanted": tuple(row["wanted"]),
+            "seeds": tuple(row["seeds"]),
+            "privacy": privacy,
+            "state": RequestState(row["state"]),
+            "seats": tuple(RequestSeat(*seat) for seat in row["seats"]),
+        }
+    )
+
 
 MOST_WAITING: Final = 50
 """Requests of a team that wait for an answer at the same time."""
@@ -70,7 +221,7 @@ def ask_for_scrim(conn: Connection, asked: NewScrimRequest) -> ScrimRequest:
     if len(teams) > 1:
         raise Conflict("ask one team at a time: more than one would have to answer", field="lineup")
     resolve_lineup(conn, season, asked.wanted)  # each has a version that can play
-    game_limits.refuse_over_team_limit(conn, season, team_id, asked.games)
+    policies.refuse_over_team_limit(conn, season, team_id, asked.games)
     if teams:
         _refuse_many_asked(conn, team_id, next(iter(teams)))
     request_id = _insert(conn, asked, next(iter(teams or {one.team_id for one in others})))
@@ -316,10 +467,10 @@ def _refuse_many_asked(conn: Connection, team_id: TeamId, asked_team_id: TeamId)
     assert row is not None
     if row[0] >= MOST_ASKED_DAILY:
         name = "your team's requests a day to this team that it did not accept"
-        raise game_limits.ScrimLimitReached(name, row[0], MOST_ASKED_DAILY, row[1])
+        raise policies.ScrimLimitReached(name, row[0], MOST_ASKED_DAILY, row[1])
 
 
-def _other_agents(conn: Connection, asked: NewScrimRequest) -> list[agent_policies.Opponent]:
+def _other_agents(conn: Connection, asked: NewScrimRequest) -> list[policies.Opponent]:
     """Returns the agents of other teams in the lineup. Raises Conflict if there is none."""
     keys = set(asked.wanted)
     owners: dict[str, tuple[str, TeamId]] = {
@@ -339,10 +490,10 @@ def _other_agents(conn: Connection, asked: NewScrimRequest) -> list[agent_polici
     others = {AgentId(agent) for agent, team in owners.values() if team != asked.team_id}
     if not others:
         raise Conflict("name an agent of another team: your own need no request", field="lineup")
-    return agent_policies.read_opponents(conn, asked.season, asked.team_id, others)
+    return policies.read_opponents(conn, asked.season, asked.team_id, others)
 
 
-def _teams_to_ask(asked: NewScrimRequest, others: Sequence[agent_policies.Opponent]) -> set[TeamId]:
+def _teams_to_ask(asked: NewScrimRequest, others: Sequence[policies.Opponent]) -> set[TeamId]:
     """Returns the teams that have to answer. Raises Conflict if a policy refuses."""
     teams = set()
     for one in others:

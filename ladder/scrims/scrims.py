@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 
 from psycopg.rows import dict_row
@@ -12,11 +13,23 @@ from psycopg.types.json import Jsonb
 from ladder import ids
 from ladder.confidence_intervals import wilson_interval
 from ladder.database.db import Connection, atomic_function
+from ladder.entries import entries
 from ladder.entries.entries import USUAL_PROFILE
-from ladder.entries.records import PauseCause
+from ladder.entries.records import Agent, EntryState, PauseCause
 from ladder.enums import LogAudience, ScrimAudience, Visibility, VoidCause
 from ladder.errors import Conflict, Invalid, NotFound
-from ladder.ids import AgentId, MatchId, ScrimBatchId, ScrimId, SubmissionId, TeamId, UserId
+from ladder.ids import (
+    AgentId,
+    LeagueId,
+    MatchId,
+    ScrimBatchId,
+    ScrimId,
+    ScrimRequestId,
+    SeasonId,
+    SubmissionId,
+    TeamId,
+    UserId,
+)
 from ladder.leagues import leagues
 from ladder.leagues.records import Season
 from ladder.matches import matches
@@ -24,11 +37,73 @@ from ladder.matches.history import scrim_resource_of_row
 from ladder.matches.records import LineupSeat
 from ladder.people import visibility
 from ladder.people.records import Viewer
-from ladder.people.resources import PRIVATE, ScrimPrivacy
+from ladder.people.resources import (
+    PRIVATE,
+    LeagueResource,
+    ReplayResource,
+    ScrimPrivacy,
+    ScrimResource,
+)
 from ladder.runtime_profiles import REMOTE
-from ladder.scrims import agent_policies, game_limits
-from ladder.scrims.policies import games_left
-from ladder.scrims.records import Scrim, ScrimOrder
+from ladder.scrims import policies
+
+
+@dataclass(frozen=True, slots=True)
+class Scrim:
+    id: ScrimId
+    season_id: SeasonId
+    league_id: LeagueId
+    team_id: TeamId
+    """The team that asked for it."""
+    side_team_ids: tuple[TeamId, ...]
+    """All teams with an agent in it."""
+    requested_by: UserId
+    lineup: tuple[SubmissionId, ...]
+    games: int
+    state: str
+    finished_games: int
+    void_games: int
+    created_at: datetime
+    finished_at: datetime | None
+    privacy: ScrimPrivacy
+    league: LeagueResource
+    batch_id: ScrimBatchId | None
+    request_id: ScrimRequestId | None
+    """The request that the other side accepted. None: none was needed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScrimOrder:
+    """A scrim to create."""
+
+    season: Season
+    team_id: TeamId
+    """The team that asks for it; its daily limit counts."""
+    user_id: UserId
+    lineup: Sequence[SubmissionId]
+    games: int
+    seeds: Sequence[bytes | None] | None = None
+    """16 bytes a game, or None for a random one. None: all random."""
+    rotates: bool = True
+    """Whether the lineup rotates by one seat each game."""
+    privacy: ScrimPrivacy = PRIVATE
+    agreed_team_ids: frozenset[TeamId] = frozenset()
+    """Teams that accepted this scrim: the policies of their agents do not count."""
+    batch_id: ScrimBatchId | None = None
+
+
+def scrim_resource(scrim: Scrim, continues: ReplayResource | None = None) -> ScrimResource:
+    """Returns the permission resource of a scrim. ``continues`` is the replay behind a fork."""
+    sides = frozenset(scrim.side_team_ids)
+    return ScrimResource(scrim.team_id, sides, scrim.league, scrim.privacy, continues)
+
+
+def batch_resource(scrim: Scrim) -> ScrimResource:
+    """Returns the permission resource of the batch of this scrim. A side of one scrim of a batch
+    does not see the others.
+    """
+    return ScrimResource(scrim.team_id, frozenset(), scrim.league, scrim.privacy)
+
 
 MOST_GAMES: Final = 100  # games in one scrim
 BATCH_QUEUE_SECONDS: Final = 24 * 3600.0
@@ -138,7 +213,7 @@ def create_scrim(
         seats = _allowed_seats(conn, season, team_id, lineup)
     else:
         raise NotFound.of("team")
-    game_limits.refuse_over_team_limit(conn, season, team_id, games)
+    policies.refuse_over_team_limit(conn, season, team_id, games)
     _refuse_by_policies(conn, order, seats)
     scrim_id = ScrimId(ids.new_id("scr"))
     privacy = order.privacy
@@ -294,7 +369,7 @@ def _allowed_seats(
             )
         _, entry_id, agent_id, owner, profile, _, name, pause_cause = row
         if pause_cause is not None:
-            why = agent_policies.PAUSED[PauseCause(pause_cause)]
+            why = policies.PAUSED[PauseCause(pause_cause)]
             raise Conflict(f"{name}: {why}", field="lineup")
         if profile == REMOTE and not season.remote_agents:
             raise Conflict(f"{name} is a remote agent; use a bundle in this season", field="lineup")
@@ -314,17 +389,17 @@ def _refuse_by_policies(conn: Connection, order: ScrimOrder, seats: Sequence[Lin
     conn.execute(
         "select 1 from agents where id = any (%s) order by id for no key update", (others,)
     )
-    for one in agent_policies.read_opponents(conn, order.season, order.team_id, others):
-        left = games_left(one.policy, one.facts)
-        if one.answer(0).is_allowed and left is not None and order.games > left:
-            raise game_limits.agent_limit_reached(one, left)
-        answer = one.answer(order.games)
+    for opponent in policies.read_opponents(conn, order.season, order.team_id, others):
+        limit = policies.agent_limit_reached(opponent)
+        if opponent.answer(0).is_allowed and limit is not None and order.games > limit.left:
+            raise limit
+        answer = opponent.answer(order.games)
         if not answer.is_allowed:
-            raise Conflict(f"{one.agent_name}: {answer.reason}", field="lineup")
+            raise Conflict(f"{opponent.agent_name}: {answer.reason}", field="lineup")
         if not answer.is_automatic:
             raise Conflict(
-                f"{one.agent_name} is not open for scrims without asking: send a request to"
-                f" {one.team_name}",
+                f"{opponent.agent_name} is not open for scrims without asking: send a request to"
+                f" {opponent.team_name}",
                 field="lineup",
             )
 
@@ -357,4 +432,22 @@ def _scrim_of_row(row: dict[str, Any]) -> Scrim:
             "privacy": resource.privacy,
             "league": resource.league,
         }
+    )
+
+
+def newest_submission(conn: Connection, season: Season, agent: Agent) -> SubmissionId:
+    """Returns the submission of the agent's newest active entry in the season. Raises Conflict."""
+    active = entries.list_entries(
+        conn, season_id=season.id, agent_id=agent.id, state=EntryState.ACTIVE, limit=1
+    )
+    if active:
+        return active[0].submission_id
+    paused = entries.list_entries(
+        conn, season_id=season.id, agent_id=agent.id, state=EntryState.PAUSED, limit=1
+    )
+    if paused and paused[0].pause_cause is not None:
+        raise Conflict(f"{agent.name}: {policies.PAUSED[paused[0].pause_cause]}")
+    raise Conflict(
+        f"{agent.name} has no active entry in this season. Name a submission instead;"
+        f" `peck submissions --agent {agent.slug}` lists yours."
     )

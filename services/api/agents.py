@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated
 
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
@@ -13,7 +12,6 @@ from ladder.entries.request_models import NewAgent
 from ladder.enums import MachineTier
 from ladder.field_types import Name
 from ladder.ids import AgentId
-from ladder.scrims import agent_policies
 from services.http import permissions
 from services.http.app_state import Db
 from services.http.auth import Anyone, Writer
@@ -33,8 +31,6 @@ class AgentOut(BaseModel):
     team_name: str
     slug: str = Field(examples=["flood"])
     name: str = Field(examples=["Flood"])
-    open_for_scrims: bool
-    scrims_per_requester_daily: int
     machine_tier: MachineTier = Field(
         description="the least trusted machines that may run it; shown to everybody"
     )
@@ -44,8 +40,6 @@ class AgentOut(BaseModel):
 class AgentChange(BaseModel):
     model_config = ConfigDict(extra="forbid")
     name: Name | None = None
-    open_for_scrims: bool | None = None
-    scrims_per_requester_daily: Annotated[int, Field(ge=0, le=10_000)] | None = None
     machine_tier: MachineTier | None = None
 
 
@@ -91,14 +85,10 @@ def read_agent(agent: AgentKey, conn: Db, who: Anyone) -> AgentOut:
     "/agents/{agent}", summary="Change an agent", responses=problem_responses(403, 404, 409)
 )
 def change_agent(agent: AgentKey, body: AgentChange, conn: Db, who: Writer) -> AgentOut:
-    """Changes its name, the machines that may run it, or whether others may scrim against it:
-    everybody without asking, or nobody. A scrim policy says more."""
-    found = permissions.own_agent(conn, who, agent)
-    change = body.model_dump(exclude_none=True, exclude={"open_for_scrims"})
-    changed = agents.update_agent(conn, found.id, **change)
-    if body.open_for_scrims is not None:
-        agent_policies.open_or_close_agent(conn, changed, is_open=body.open_for_scrims)
-    return AgentOut.model_validate(agents.get_agent(conn, found.id))
+    """Changes its name, or the machines that may run it."""
+    agent_id = permissions.own_agent(conn, who, agent).id
+    changed = agents.update_agent(conn, agent_id, **body.model_dump(exclude_none=True))
+    return AgentOut.model_validate(changed)
 
 
 @router.delete(

@@ -11,9 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from ladder.database.db import Connection
 from ladder.ids import ScrimBatchId
 from ladder.people.records import Viewer
-from ladder.scrims import batch_results, batches
-from ladder.scrims.batch_results import BatchResults
-from ladder.scrims.batches import Batch, BatchKind
+from ladder.scrims import batches
+from ladder.scrims.batches import Batch, BatchKind, BatchResults
 from ladder.scrims.request_models import NewBatchBody
 from services.http import permissions, scrim_access
 from services.http.app_state import Db
@@ -172,7 +171,7 @@ def read_batch(batch: BatchKey, conn: Db, who: Known) -> BatchDetail:
 def export_batch(batch: BatchKey, conn: Db, who: Known, format: ExportForm = "json") -> Response:
     """One row for each pairing, as JSON or CSV."""
     found = permissions.visible_batch(conn, who, batch)
-    results = batch_results.read_results(conn, found.id)
+    results = batches.read_results(conn, found.id)
     if format == "csv":
         return Response(results_csv(results), media_type="text/csv; charset=utf-8")
     rows = [BatchCellOut.model_validate(cell).model_dump(mode="json") for cell in results.cells]
@@ -192,7 +191,7 @@ def cancel_batch(batch: BatchKey, conn: Db, who: Scrimmer) -> BatchDetail:
 
 
 def batch_detail(conn: Connection, who: Viewer, found: Batch) -> BatchDetail:
-    results: BatchResults = batch_results.read_results(conn, found.id)
+    results: BatchResults = batches.read_results(conn, found.id)
     detail = BatchDetail(
         **BatchOut.model_validate(found).model_dump(),
         games=results.games,

@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from ladder.field_types import KEY
 from ladder.ids import TeamId
 from ladder.leagues.records import Season
-from ladder.scrims import agent_policies
-from ladder.scrims.agent_policies import Opponent
+from ladder.scrims import policies
+from ladder.scrims.policies import Opponent
 from ladder.scrims.request_models import ScrimPolicyBody, policy_body
 from services.http import permissions
 from services.http.app_state import Db
@@ -89,7 +89,7 @@ def read_scrim_policy(
     found = permissions.visible_agent(conn, who, agent)
     team = permissions.team_to_act_for(conn, who, as_team)
     playing = season_of_agent(conn, who, found.id, season)
-    (one,) = agent_policies.read_opponents(conn, playing, team.id, [found.id])
+    (one,) = policies.read_opponents(conn, playing, team.id, [found.id])
     return policy_out(one, playing, team.id, is_own=found.team_id in who.team_ids)
 
 
@@ -104,7 +104,7 @@ def set_scrim_policy(
     """Replaces the policy of an own agent. Scrims and requests that were accepted go on."""
     found = permissions.own_agent(conn, who, agent)
     policy = policy_of_body(conn, who, body)
-    return policy_body(agent_policies.set_policy(conn, found, policy))
+    return policy_body(policies.set_policy(conn, found, policy))
 
 
 @router.get(
@@ -118,7 +118,7 @@ def list_scrim_opponents(
     """All agents that play in the season, with the answer of each policy to your team."""
     found = permissions.visible_season(conn, who, season)
     team = permissions.team_to_act_for(conn, who, as_team)
-    rows = agent_policies.read_opponents(conn, found, team.id)
+    rows = policies.read_opponents(conn, found, team.id)
     return Page(items=[opponent_out(one) for one in rows])
 
 

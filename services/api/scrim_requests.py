@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from ladder.ids import ScrimRequestId, TeamId
 from ladder.scrims import requests
 from ladder.scrims.request_models import Decline, NewScrimRequestBody
-from ladder.scrims.request_records import RequestState
+from ladder.scrims.requests import RequestState
 from services.api.scrims import PrivacyOut
 from services.http import permissions, scrim_access
 from services.http.app_state import Db

@@ -14,10 +14,9 @@ from ladder.ids import ScrimId, SubmissionId, is_id
 from ladder.leagues.records import Season
 from ladder.people.records import Viewer
 from ladder.scrims import forks, scrims
-from ladder.scrims.current_submission import newest_submission
 from ladder.scrims.forks import Draws
-from ladder.scrims.records import Scrim
 from ladder.scrims.request_models import NewPrivacy, Seed
+from ladder.scrims.scrims import Scrim, newest_submission
 from services.http import permissions
 from services.http.app_state import Db
 from services.http.auth import Known, Scrimmer

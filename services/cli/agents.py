@@ -1,4 +1,4 @@
-"""Commands of an agent's owner: who may play it, and which machines may run it."""
+"""Commands of an agent's owner: the list, and which machines may run it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from typing import Annotated, Final
 import typer
 
 from ladder.enums import MachineTier
-from services.api_client import Json
 from services.cli.display import AsJson, print_json, stdout, table
 from services.cli.name_lookup import FIRST_UPLOAD, own_agent
 from services.cli.saved_login import connect
 
-agents = typer.Typer(help="List your agents and open them for scrims.", no_args_is_help=True)
+agents = typer.Typer(help="List your agents, and choose their machines.", no_args_is_help=True)
 MACHINES: Final = {
     MachineTier.TRUSTED: "trusted machines alone",
     MachineTier.MEMBER: "trusted machines and those of members",
@@ -29,13 +28,12 @@ def list_agents(as_json: AsJson = False) -> None:
         print_json(rows)
         return
     table(
-        ["slug", "name", "team", "scrims", "machines", "id"],
+        ["slug", "name", "team", "machines", "id"],
         [
             (
                 row["slug"],
                 row["name"],
                 row["team_name"],
-                "everybody" if row["open_for_scrims"] else "by policy",
                 row["machine_tier"],
                 row["id"],
             )
@@ -43,25 +41,6 @@ def list_agents(as_json: AsJson = False) -> None:
         ],
         FIRST_UPLOAD,
     )
-
-
-@agents.command("open")
-def open_agent(
-    agent: Annotated[str, typer.Argument(help="Name, slug or id.")],
-    close: Annotated[bool, typer.Option("--close", help="Let no other team play it.")] = False,
-    daily: Annotated[int | None, typer.Option(min=0, help="Games a day with one team.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Let every team play an agent in scrims. `peck scrims policy` sets finer rules."""
-    change: Json = {"open_for_scrims": not close}
-    if daily is not None:
-        change["scrims_per_requester_daily"] = daily
-    with connect() as ladder:
-        changed = ladder.change_agent(own_agent(ladder, agent)["id"], **change)
-    if as_json:
-        print_json(changed)
-    else:
-        stdout.print(f"{changed['name']} is {'closed' if close else 'open'} for scrims")
 
 
 @agents.command("machines")

@@ -153,20 +153,11 @@ def policy(
     ] = None,
     team: Annotated[list[str] | None, typer.Option(help="A team that may play it.")] = None,
     block: Annotated[list[str] | None, typer.Option(help="A team that may not play it.")] = None,
-    rating_within: Annotated[
-        float | None, typer.Option(help="Most points between it and the other team's best agent.")
-    ] = None,
     games_daily: Annotated[int | None, typer.Option(help="Games a day with all teams.")] = None,
-    per_team: Annotated[int, typer.Option(help="Games a day with one team.")] = 50,
-    cooldown_seconds: Annotated[
-        int, typer.Option(help="Seconds between two scrims with the same team.")
-    ] = 0,
-    hours: Annotated[str, typer.Option(help="Hours in UTC, as 22:00-06:00; empty: all.")] = "",
     automatic: Annotated[bool, typer.Option(help="Accept scrims without your answer.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show or set whom an agent of yours plays in scrims. Setting replaces the whole policy."""
-    begin, _, end = hours.partition("-")
     with connect() as ladder:
         key = own_agent(ladder, agent)["id"]
         if whom is None:
@@ -178,12 +169,7 @@ def policy(
                     "whom": whom,
                     "teams": team or [],
                     "blocked_teams": block or [],
-                    "rating_within": rating_within,
                     "games_daily": games_daily,
-                    "games_per_team_daily": per_team,
-                    "cooldown_seconds": cooldown_seconds,
-                    "hours_from": begin or None,
-                    "hours_until": end or None,
                     "accepts_automatically": automatic,
                 },
             )

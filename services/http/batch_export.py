@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ladder.scrims.batch_results import BatchResults
+from ladder.scrims.batches import BatchResults
 from services.http.spreadsheets import csv_text
 
 COLUMNS: Final = (

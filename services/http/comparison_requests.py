@@ -10,7 +10,7 @@ from ladder.scrims.comparison import comparisons, daily_pairs
 from ladder.scrims.comparison.comparisons import Comparison, Versions
 from ladder.scrims.comparison.daily_pairs import PairsToday
 from ladder.scrims.comparison.request_model import NewComparison
-from ladder.scrims.current_submission import newest_submission
+from ladder.scrims.scrims import newest_submission
 from services.http import permissions
 
 

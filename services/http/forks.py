@@ -21,9 +21,8 @@ from ladder.leagues import seasons
 from ladder.matches.records import Match
 from ladder.people.records import Viewer
 from ladder.scrims import forks, scrims
-from ladder.scrims.current_submission import newest_submission
 from ladder.scrims.forks import Draws, ForkPoint
-from ladder.scrims.records import Scrim
+from ladder.scrims.scrims import Scrim, newest_submission
 from services.http import permissions
 from services.http.app_state import State
 from services.http.problems import ProblemError

@@ -38,14 +38,13 @@ from ladder.matches.records import Match, Seat
 from ladder.people import permissions, resources, users
 from ladder.people.records import Team, Viewer
 from ladder.people.roles import STAFF, RoleScope, has_scope
-from ladder.scrims import batches, request_records, scrims
-from ladder.scrims import records as scrims_records
+from ladder.scrims import batches, scrims
 from ladder.scrims import requests as scrim_requests
 from ladder.scrims.batches import Batch
 from ladder.scrims.comparison import comparisons
 from ladder.scrims.comparison.comparisons import Comparison
-from ladder.scrims.records import Scrim
-from ladder.scrims.request_records import ScrimRequest
+from ladder.scrims.requests import ScrimRequest
+from ladder.scrims.scrims import Scrim
 from ladder.tournaments import tournaments
 from ladder.tournaments.records import Tournament, TournamentState
 from services.http.problems import ProblemError
@@ -314,7 +313,7 @@ def visible_scrim(conn: Connection, who: Viewer, key: str) -> Scrim:
     if fork is not None:
         its_league = leagues.get_league(conn, found.league_id)
         continues = matches_records.continued_replay(fork, its_league, found.team_id)
-    require_visible(who, scrims_records.scrim_resource(found, continues), "scrim")
+    require_visible(who, scrims.scrim_resource(found, continues), "scrim")
     return found
 
 
@@ -329,7 +328,7 @@ def own_scrim(conn: Connection, who: Viewer, key: str) -> Scrim:
 def visible_scrim_request(conn: Connection, who: Viewer, key: str) -> ScrimRequest:
     """The request for a scrim with this id, for both teams."""
     found = scrim_requests.get_request(conn, ScrimRequestId(key))
-    require_visible(who, request_records.request_resource(found), "request")
+    require_visible(who, scrim_requests.request_resource(found), "request")
     return found
 
 
@@ -345,7 +344,7 @@ def visible_batch(conn: Connection, who: Viewer, key: str) -> Batch:
     """The batch of scrims with this id."""
     found = batches.get_batch(conn, ScrimBatchId(key))
     one, *_ = batches.batch_scrims(conn, found.id)
-    require_visible(who, scrims_records.batch_resource(one), "batch")
+    require_visible(who, scrims.batch_resource(one), "batch")
     return found
 
 

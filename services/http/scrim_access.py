@@ -13,7 +13,7 @@ from ladder.people.records import Viewer
 from ladder.scrims.batches import NewBatch
 from ladder.scrims.policies import ScrimPolicy
 from ladder.scrims.request_models import NewBatchBody, NewScrimRequestBody, ScrimPolicyBody
-from ladder.scrims.request_records import NewScrimRequest, ScrimRequest
+from ladder.scrims.requests import NewScrimRequest, ScrimRequest
 from services.http import permissions
 from services.http.problems import ProblemError
 

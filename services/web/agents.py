@@ -28,6 +28,7 @@ from ladder.people.records import Viewer
 from ladder.ratings import live_ratings
 from ladder.ratings.official.representatives import LEAST_GAMES
 from ladder.reports import insights, season_charts
+from ladder.scrims import policies
 from ladder.standings import rank_reasons
 from ladder.tournaments import tournaments
 from services.http import auth, permissions
@@ -147,6 +148,7 @@ def agent_page(
         declaring=web_declared_entry.declared_entry_form(conn, who, found, season, form),
         agent=found,
         owner=owner,
+        accepts_everybody=policies.get_policy(conn, found.id).accepts_everybody,
         entry=chosen,
         season=season,
         entry_query=f"&entry={chosen.id}" if chosen and entry else "",

@@ -43,7 +43,7 @@ COMMANDS: Final = {
     "put_extension": "league extend LEAGUE TEAM MOMENT",
     "list_extensions": "league extensions LEAGUE",
     "list_agents": "agent list",
-    "change_agent": "agent open AGENT",
+    "change_agent": "agent machines AGENT trusted",
     "upload_submission": "submit main.py --agent AGENT --league LEAGUE",
     "submit_remote": "submit --url ADDRESS --agent AGENT --league LEAGUE",
     "list_submissions": "submissions",

@@ -140,12 +140,7 @@ FIELDS: Final = {
     "whom": "teams that may play it",
     "teams": "named teams",
     "blocked_teams": "blocked teams",
-    "rating_within": "most points between the ratings",
-    "games_per_team_daily": "games a day with one team",
     "games_daily": "games a day with all teams",
-    "cooldown_seconds": "pause between two scrims",
-    "hours_from": "plays from",
-    "hours_until": "plays until",
     "expires_hours": "hours until it expires",
 }
 """Labels of form fields whose name in the API differs, by the end of the name."""

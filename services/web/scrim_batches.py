@@ -11,9 +11,8 @@ from ladder.database.db import Connection
 from ladder.errors import LadderError
 from ladder.leagues import leagues
 from ladder.people.records import Viewer
-from ladder.scrims import batch_results, batches, game_limits
-from ladder.scrims.batch_results import BatchCell
-from ladder.scrims.batches import Batch, BatchKind, BatchPlan
+from ladder.scrims import batches, policies
+from ladder.scrims.batches import Batch, BatchCell, BatchKind, BatchPlan
 from ladder.scrims.request_models import NewBatchBody
 from services.http import auth, permissions, scrim_access
 from services.http.app_state import Db
@@ -121,7 +120,7 @@ def show_progress(request: Request, batch: BatchKey, conn: Db, who: Visitor) -> 
 def send_csv(batch: BatchKey, conn: Db, who: Visitor) -> Response:
     """One row for each pairing."""
     found = permissions.visible_batch(conn, who, batch)
-    text = results_csv(batch_results.read_results(conn, found.id))
+    text = results_csv(batches.read_results(conn, found.id))
     headers = {**HEADERS, "Content-Disposition": f'attachment; filename="{found.id}.csv"'}
     return Response(text, media_type="text/csv; charset=utf-8", headers=headers)
 
@@ -141,7 +140,7 @@ def cancel_batch(batch: BatchKey, conn: Db, who: Visitor, given: forms.Sent) -> 
 def render_batch(
     request: Request, template: str, conn: Connection, who: Viewer, found: Batch
 ) -> Response:
-    results = batch_results.read_results(conn, found.id)
+    results = batches.read_results(conn, found.id)
     return render(
         request,
         template,
@@ -190,6 +189,6 @@ def new_batch_page(
         audiences=options(form_texts.AUDIENCES),
         offered=[one for one in place.others if one.answer().is_automatic] if place else [],
         choices=scrim_leagues(conn, who),
-        today=place and game_limits.games_today(conn, place.season, place.team.id),
+        today=place and policies.games_today(conn, place.season, place.team.id),
         may="scrims:write" in who.scopes or who.is_admin,
     )

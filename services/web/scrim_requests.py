@@ -19,8 +19,8 @@ from ladder.leagues import leagues, seasons
 from ladder.leagues.records import League, Season
 from ladder.people import users
 from ladder.people.records import Team, Viewer
-from ladder.scrims import agent_policies, batches, game_limits, requests, scrims
-from ladder.scrims.agent_policies import Opponent
+from ladder.scrims import batches, policies, requests, scrims
+from ladder.scrims.policies import Opponent
 from ladder.scrims.request_models import Decline, NewScrimRequestBody
 from services.http import auth, permissions, scrim_access
 from services.http.app_state import Db
@@ -238,7 +238,7 @@ def new_scrim_page(
         audiences=options(form_texts.AUDIENCES),
         log_audiences=options(form_texts.LOG_AUDIENCES),
         why=next((one for one in refused if one.agent_id == chosen), None),
-        today=place and game_limits.games_today(conn, place.season, place.team.id),
+        today=place and policies.games_today(conn, place.season, place.team.id),
         may="scrims:write" in who.scopes or who.is_admin,
     )
 
@@ -321,7 +321,7 @@ def _place(conn: Connection, league: League, season: Season, teams: list[Team]) 
     """The place of the first of these teams that can play in the season, or of the first."""
     found = None
     for team in teams:
-        rows = agent_policies.read_opponents(conn, season, TeamId(team.id))
+        rows = policies.read_opponents(conn, season, TeamId(team.id))
         own = [one for one in rows if one.facts.is_own and one.answer().is_allowed]
         others = [one for one in rows if not one.facts.is_own]
         made = ScrimPlace(league, season, team, own, others)

@@ -15,7 +15,7 @@ from ladder.matches import history
 from ladder.matches.match_titles import lineup_title
 from ladder.people.records import Viewer
 from ladder.scrims import forks, scrims
-from ladder.scrims.records import Scrim
+from ladder.scrims.scrims import Scrim
 from services.http import auth, permissions
 from services.http.app_state import Db
 from services.http.path_parameters import ScrimKey

@@ -141,7 +141,7 @@ def check_scrim(ada: Client, bob: Client, season: str, agents: dict[str, Json]) 
     with pytest.raises(ApiError, match="not open") as refused:
         ada.request_scrim(season, lineup, games=3)
     assert refused.value.status == 409
-    bob.change_agent(theirs, open_for_scrims=True)
+    bob.set_scrim_policy(theirs, {"whom": "anyone", "accepts_automatically": True})
     scrim = ada.request_scrim(season, lineup, games=3, seeds=[f"{n:032x}" for n in range(3)])
 
     def is_over() -> bool:

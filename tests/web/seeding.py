@@ -33,10 +33,11 @@ from ladder.people import tokens, users
 from ladder.people.records import Team, User
 from ladder.ratings import live_ratings
 from ladder.ratings.fitting import OfficialFitter
-from ladder.scrims import batches, scrims
+from ladder.scrims import batches, policies, scrims
 from ladder.scrims import requests as scrim_requests
 from ladder.scrims.batches import BatchKind, NewBatch
-from ladder.scrims.request_records import NewScrimRequest
+from ladder.scrims.policies import ScrimPolicy, Whom
+from ladder.scrims.requests import NewScrimRequest
 from ladder.tournaments import entrants, tournaments
 from ladder.tournaments.request_models import NewTournament
 from tests.web import other_games
@@ -126,7 +127,11 @@ def seed(conn: Connection, blobs: Blobs, *, rated: int, scrim_games: int = 6) ->
     first = add(conn, blobs, contest, mine, "Gosling", "greedy")
     contest.own.append(first)
     contest.own.append(add(conn, blobs, contest, mine, "Gosling", "survivor", again=first.agent_id))
-    agents.update_agent(conn, contest.active[0].agent_id, open_for_scrims=True)
+    policies.set_policy(
+        conn,
+        agents.get_agent(conn, contest.active[0].agent_id),
+        ScrimPolicy(whom=Whom.ANYONE, accepts_automatically=True),
+    )
     conn.commit()
 
     contest.rejected = add(

@@ -27,12 +27,17 @@ def scrimmer(site: Site) -> str:
 def agents_stay_open(site: Site) -> Iterator[None]:
     """Opens all agents for scrims, and closes them again."""
     with db.connect(site.database_url) as conn:
-        rows = conn.execute("select id from agents where not open_for_scrims").fetchall()
-        closed = [row[0] for row in rows]
-        conn.execute("update agents set open_for_scrims = true where id = any (%s)", (closed,))
+        opened = conn.execute(
+            """
+            insert into scrim_policies (agent_id, whom, accepts_automatically)
+            select id, 'anyone', true from agents on conflict do nothing returning agent_id
+            """
+        ).fetchall()
     yield
     with db.connect(site.database_url) as conn:
-        conn.execute("update agents set open_for_scrims = false where id = any (%s)", (closed,))
+        conn.execute(
+            "delete from scrim_policies where agent_id = any (%s)", ([row[0] for row in opened],)
+        )
 
 
 def test_only_people_with_a_team_are_offered_a_fork(site: Site, scrimmer: str) -> None:

@@ -192,11 +192,8 @@ def test_a_policy_names_the_wrong_field_and_saves_the_right_one(site: Site, mine
     expect(page.get_by_text("Name at least one team")).to_be_visible()
     mine.complaints.clear()  # the browser reports the status 422
     page.get_by_label("Everybody").press("Space")
-    page.get_by_label("Pause between").fill("1.5")
-    page.get_by_label("Plays from").fill("22:00")
-    page.get_by_label("Plays until").fill("06:00")
+    page.get_by_label("Games a day").fill("90")
     press(page, "Save the policy")
     page.goto(f"{site.address}/agents/{agent}/scrim-policy")
     expect(page.get_by_label("Everybody")).to_be_checked()
-    expect(page.get_by_label("Pause between")).to_have_value("90")
-    expect(page.get_by_label("Unit of the pause")).to_have_value("minutes")
+    expect(page.get_by_label("Games a day")).to_have_value("90")

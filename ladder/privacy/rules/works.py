@@ -33,7 +33,6 @@ RULES: Final = (
         erased={
             "slug": "'deleted-' || right(x.id, 10)",
             "name": "'Deleted agent ' || right(x.id, 4)",
-            "open_for_scrims": "false",
         },
         named=("name", "slug"),
         named_where="x.team_id = any (%(left)s)",

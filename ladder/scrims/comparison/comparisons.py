@@ -226,8 +226,10 @@ def possible_opponents(
             " e.team_id = any (%(teams)s) as is_own"
             " from entries e join submissions b on b.id = e.submission_id"
             " join agents a on a.id = e.agent_id join teams t on t.id = e.team_id"
+            " left join scrim_policies p on p.agent_id = a.id"
             " where e.season_id = %(season)s and e.state = 'active'"
-            " and (e.is_anchor or a.open_for_scrims or e.team_id = any (%(teams)s))"
+            " and (e.is_anchor or p.whom = 'anyone' and p.accepts_automatically"
+            "   or e.team_id = any (%(teams)s))"
             " order by e.is_anchor desc, is_own desc, a.name, e.id desc limit %(most)s",
             {"season": season.id, "teams": list(team_ids), "most": OPPONENTS_SHOWN},
         ).fetchall()
@@ -254,7 +256,7 @@ def _check_opponents(
         while others:
             rest = [others[place % len(others)] for place in range(season.seats - 1)]
             with conn.transaction():
-                # Both at once, as in a pair: an opponent may want a pause between two scrims.
+                # Both at once, as in a pair: an opponent may have few games left today.
                 for version in (versions.old, versions.new):
                     scrims.request_scrim(
                         conn,

@@ -11,10 +11,9 @@ from ladder.database.db import Connection
 from ladder.ids import AgentId, SubmissionId, TeamId
 from ladder.leagues import seasons
 from ladder.leagues.records import Season
-from ladder.scrims import agent_policies, game_limits
+from ladder.scrims import policies
 from ladder.scrims.comparison.comparisons import Comparison
-from ladder.scrims.game_limits import ScrimLimitReached
-from ladder.scrims.policies import games_left
+from ladder.scrims.policies import ScrimLimitReached
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +46,8 @@ def pairs_today(
 
     A pair takes two games of the team, and two of each opponent that sits in it.
     """
-    today = game_limits.games_today(conn, season, team_id)
-    team = ScrimLimitReached(game_limits.OF_TEAM, today.used, today.allowed, today.resets_at)
+    today = policies.games_today(conn, season, team_id)
+    team = ScrimLimitReached(policies.OF_TEAM, today.used, today.allowed, today.resets_at)
     found = [_pairs_of(team, 1.0)]
     agents = agents_of(conn, opponents)
     seats = Counter(agents.values())
@@ -79,10 +78,9 @@ def limits_of_agents(
 ) -> dict[AgentId, ScrimLimitReached]:
     """Returns today's limit of each of these agents that has one for this team."""
     limits = {}
-    for one in agent_policies.read_opponents(conn, season, team_id, set(agents)):
-        left = games_left(one.policy, one.facts)
-        if left is not None:
-            limits[one.agent_id] = game_limits.agent_limit_reached(one, left)
+    for opponent in policies.read_opponents(conn, season, team_id, set(agents)):
+        if limit := policies.agent_limit_reached(opponent):
+            limits[opponent.agent_id] = limit
     return limits
 
 

@@ -18,7 +18,7 @@ from ladder.leagues import seasons
 from ladder.matches import matches
 from ladder.notices.events import EventSubject, record_event
 from ladder.notices.kinds import NoticeKind
-from ladder.scrims import game_limits, scrims
+from ladder.scrims import policies, scrims
 from ladder.scrims.comparison import comparisons
 from ladder.scrims.comparison.comparisons import Comparison
 from ladder.scrims.comparison.stored_pairs import (
@@ -185,7 +185,7 @@ def _try_to_queue(
     try:
         with conn.transaction():
             return _queue_pair(conn, comparison, number)
-    except game_limits.ScrimLimitReached as limit:
+    except policies.ScrimLimitReached as limit:
         waits_until = limit.resets_at
     except (Conflict, NotFound):  # an opponent takes no scrims now
         pass

@@ -76,7 +76,7 @@ def test_a_refusal_is_one_sentence_with_at_most_two_remedies(peck: Peck, tmp_pat
     for arguments, word in (
         (("leaderboard", "nowhere"), "league"),
         (("submit", "empty", "--agent", "flood-public-member", "--league", "public"), "main.py"),
-        (("agent", "open", "nobody"), "flood-public-member"),
+        (("scrims", "policy", "nobody"), "flood-public-member"),
         (("replay", "mat_1"), "match"),
     ):
         done = peck(*arguments)

@@ -17,7 +17,7 @@ from tests import typed
 from tests.integration.api.browsing import browse
 from tests.integration.api.commands import member_environment
 from tests.integration.api.shared import world as world
-from tests.integration.api.world import World, finish, older_submission
+from tests.integration.api.world import OPEN, World, finish, older_submission
 
 LIST = "/v1/leagues/public/comparisons"
 
@@ -147,7 +147,7 @@ def test_command_waits_for_the_verdict_of_the_service(world: World, tmp_path: Pa
 def test_page_and_api_show_the_pairs_that_today_allows(world: World) -> None:
     opponent = world.agents["public.host"]
     newer, older = world.submissions["public.member"], older_submission(world, "public")
-    world.client("host").change_agent(opponent, scrims_per_requester_daily=21)
+    world.client("host").set_scrim_policy(opponent, {**OPEN, "games_daily": 21})
     try:
         plan = world.client("member").plan_comparison(
             "public", old=older, new=newer, opponents=[opponent]
@@ -155,10 +155,10 @@ def test_page_and_api_show_the_pairs_that_today_allows(world: World) -> None:
         with browse(world, "member") as browser:
             form = browser.get("/leagues/public/better").text
     finally:
-        world.client("host").change_agent(opponent, scrims_per_requester_daily=50)
+        world.client("host").set_scrim_policy(opponent, OPEN)
     used = plan["used"]
     assert (plan["pairs"], plan["allowed"]) == ((21 - used) // 2, 21)
-    assert plan["limit"] == "your scrim games a day with Flood public.host"
+    assert plan["limit"] == "scrim games a day of Flood public.host with all teams"
     assert f"at most {plan['pairs']} pairs today" in form
     assert "The limit is your team&#39;s scrim games a day:" in form
 
@@ -166,6 +166,7 @@ def test_page_and_api_show_the_pairs_that_today_allows(world: World) -> None:
 def test_waiting_comparison_names_the_limit_and_plays_nothing(world: World) -> None:
     opponent = world.agents["public.host"]
     member = world.client("member")
+    world.client("host").set_scrim_policy(opponent, {**OPEN, "games_daily": 400})
     made = member.start_comparison(
         "public",
         old=older_submission(world, "public"),
@@ -173,7 +174,7 @@ def test_waiting_comparison_names_the_limit_and_plays_nothing(world: World) -> N
         opponents=[opponent],
     )
     used = member.comparison(made["id"])["today"]["used"]
-    world.client("host").change_agent(opponent, scrims_per_requester_daily=used + 3)
+    world.client("host").set_scrim_policy(opponent, {**OPEN, "games_daily": used + 3})
     try:
         with world.connect() as conn:
             progress.advance(conn, made["id"])
@@ -184,9 +185,9 @@ def test_waiting_comparison_names_the_limit_and_plays_nothing(world: World) -> N
             listed = browser.get("/leagues/public/better").text
         found = member.comparison(made["id"])
     finally:
-        world.client("host").change_agent(opponent, scrims_per_requester_daily=50)
+        world.client("host").set_scrim_policy(opponent, OPEN)
         member.cancel_comparison(made["id"])
-    limit = "The limit is used up: your scrim games a day with Flood public.host"
+    limit = "The limit is used up: scrim games a day of Flood public.host with all teams"
     for page in (ending, waiting):
         assert limit in page
         assert "games are being played" not in page

@@ -225,7 +225,7 @@ def test_competing_or_medal_moving_anchors_are_refused(fresh_world: World) -> No
 def test_anchors_of_a_league_are_open_for_scrims(fresh_world: World) -> None:
     host, member = fresh_world.client("host"), fresh_world.client("member")
     mine = fresh_world.submissions["public.host"]
-    host.patch(f"/v1/agents/{fresh_world.agents['public.host']}", {"open_for_scrims": False})
+    host.set_scrim_policy(fresh_world.agents["public.host"], {"whom": "nobody"})
     made = host.create_league(
         "course", "C", "hungry_geese", season={"seats": 2}, anchors=[mine, "random-legal"]
     )

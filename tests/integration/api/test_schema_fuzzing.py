@@ -88,9 +88,6 @@ FUZZING: dict[str, Any] = {
 }
 
 
-NO_HOURS = {"hours_from": None, "hours_until": None}
-
-
 def connection() -> requests.Session:
     """A connection for all requests. It keeps no cookie, because each request has its own person.
 
@@ -287,7 +284,7 @@ def values_for(world: World, found: dict[str, str], name: str) -> dict[str, Any]
                 agents_here = [found["agent"], found["host_agent"]]
                 return {"kind": "gauntlet", "agents": agents_here, "games": 1}
             case "set_scrim_policy":
-                return {"whom": "league", "teams": [], "blocked_teams": [], **NO_HOURS}
+                return {"whom": "league", "teams": [], "blocked_teams": []}
             case "drain_machine" | "resume_machine" | "revoke_machine" | "trust_machine":
                 return {"machine": insert_machine(conn, world.users["admin"], name.split("_")[0])}
             case "change_season":

@@ -34,7 +34,7 @@ from ladder.people.one_time_links import LinkPurpose
 from ladder.people.sign_in_steps import StepPurpose
 from ladder.people.user_names import look_alike_key
 from services.api_client import Client
-from tests.integration.api.world import GOOD, WORKER, World, finish, insert_machine
+from tests.integration.api.world import GOOD, OPEN, WORKER, World, finish, insert_machine
 
 WORD = "zqxwords"
 NAME = "Zqxwords Ada"
@@ -175,7 +175,8 @@ def let_a_machine_join(world: World, user: UserId) -> None:
 def play(world: World, me: Client) -> tuple[EntryId, str]:
     """Uploads bundles, fails one validation, plays a match whose first attempt failed, scrims."""
     agent = me.create_agent(f"Goose {WORD}", slug=f"goose-{WORD}")
-    me.change_agent(agent["id"], name=f"Gander {WORD}", open_for_scrims=True)
+    me.change_agent(agent["id"], name=f"Gander {WORD}")
+    me.set_scrim_policy(agent["id"], OPEN)
     season = world.seasons["public"]
     sent = me.send(
         "POST",

@@ -45,6 +45,8 @@ from ladder.ratings import live_ratings
 from services.api_client import Client
 
 WORKER = "worker-of-the-tests"
+OPEN = {"whom": "anyone", "accepts_automatically": True}
+"""A policy: every team plays without asking."""
 SCOPES = ["read", "agents:write", "scrims:write", "leagues:write"]
 GOOD = b"def agent(observation, configuration):\n    return 'NORTH'\n"
 
@@ -223,7 +225,7 @@ def request_scrim(world: World) -> None:
     to both sides, and to the league.
     """
     for league in ("public", "private"):
-        world.client("host").change_agent(world.agents[f"{league}.host"], open_for_scrims=True)
+        world.client("host").set_scrim_policy(world.agents[f"{league}.host"], OPEN)
         for audience in ("asker", "sides", "league"):
             made = world.client("member").request_scrim(
                 world.seasons[league],

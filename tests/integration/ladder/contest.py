@@ -21,6 +21,8 @@ from ladder.matches import lease, matches, workers
 from ladder.matches.records import EpisodeResult, FinishResult, LineupSeat, MatchOrder, SeatResult
 from ladder.matches.workers import WorkerHello
 from ladder.people import users
+from ladder.scrims import policies
+from ladder.scrims.policies import ScrimPolicy, Whom
 
 PLAYS = ("play.cpu", "scrim", "validate")
 
@@ -88,6 +90,17 @@ class Contest:
         self.made += 1
         name = f"a{self.made}"
         return agents.create_agent(self.conn, team or self.team()[1], name, name).id
+
+    def open_for_scrims(
+        self, agent: AgentId, *, is_open: bool = True, games_daily: int | None = None
+    ) -> None:
+        """Lets every team play an agent without asking, or nobody."""
+        policy = ScrimPolicy(
+            whom=Whom.ANYONE if is_open else Whom.NOBODY,
+            games_daily=games_daily,
+            accepts_automatically=is_open,
+        )
+        policies.set_policy(self.conn, agents.get_agent(self.conn, agent), policy)
 
     def submission(self, agent: AgentId | None = None, content: str | None = None) -> Submission:
         """A new upload, of a new agent of a new team unless given."""

@@ -11,9 +11,9 @@ from ladder.database.db import Connection
 from ladder.entries import agents
 from ladder.ids import AgentId, EntryId, TeamId, UserId
 from ladder.leagues import seasons
-from ladder.scrims import agent_policies, requests
+from ladder.scrims import policies, requests
 from ladder.scrims.policies import ScrimPolicy
-from ladder.scrims.request_records import NewScrimRequest, ScrimRequest
+from ladder.scrims.requests import NewScrimRequest, ScrimRequest
 from tests.integration.ladder.contest import Contest, make_contest
 
 
@@ -40,7 +40,7 @@ class Pair:
 
     def policy(self, policy: ScrimPolicy) -> None:
         agent = agents.get_agent(self.contest.conn, self.theirs)
-        agent_policies.set_policy(self.contest.conn, agent, policy)
+        policies.set_policy(self.contest.conn, agent, policy)
 
 
 @pytest.fixture

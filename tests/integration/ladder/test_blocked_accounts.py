@@ -92,7 +92,7 @@ def test_a_scrim_with_an_entry_of_a_blocked_team_is_refused(contest: Contest) ->
     own, blocked = contest.active(contest.agent(team)), contest.active()
     block_team(contest, blocked)
     lineup = [entries.get_entry(contest.conn, one).submission_id for one in [own, *[blocked] * 3]]
-    contest.conn.execute("update agents set open_for_scrims = true")
+    contest.open_for_scrims(entries.get_entry(contest.conn, blocked).agent_id)
     with pytest.raises(Conflict, match="it is paused by an administrator"):
         scrims.request_scrim(
             contest.conn,

@@ -97,7 +97,7 @@ def lab(contest: Contest) -> Lab:
     agent = contest.agent(team)
     old, new = contest.submission(agent).id, contest.submission(agent).id
     other = contest.agent()
-    agents.update_agent(contest.conn, other, open_for_scrims=True, scrims_per_requester_daily=500)
+    contest.open_for_scrims(other, games_daily=500)
     opponent = entries.get_entry(contest.conn, contest.active(other)).submission_id
     return Lab(contest, user, team, old, new, opponent)
 
@@ -211,7 +211,7 @@ def test_cancelled_comparison_plays_no_more(lab: Lab) -> None:
 def test_comparison_waits_while_an_opponent_takes_no_more_games(lab: Lab) -> None:
     other = agents.get_submission(lab.contest.conn, lab.opponent).agent_id
     comparison = lab.start()
-    agents.update_agent(lab.contest.conn, other, scrims_per_requester_daily=5)
+    lab.contest.open_for_scrims(other, games_daily=5)
     lab.step(comparison)
     assert len(lab.games(comparison)) == 4
     found = comparisons.get_comparison(lab.contest.conn, comparison.id)
@@ -221,7 +221,7 @@ def test_comparison_waits_while_an_opponent_takes_no_more_games(lab: Lab) -> Non
     for match in lab.games(comparison):
         lab.play(match)
     assert comparisons_to_advance(lab.contest.conn) == [comparison.id]
-    agents.update_agent(lab.contest.conn, other, scrims_per_requester_daily=500)
+    lab.contest.open_for_scrims(other, games_daily=500)
     lab.contest.conn.execute("update comparisons set waits_until = now()")
     lab.step(comparison)
     assert comparisons.get_comparison(lab.contest.conn, comparison.id).waits_until is None
@@ -252,9 +252,14 @@ def test_only_the_limit_of_the_team_ends_pairs_with_reference_agents(lab: Lab) -
 
 def test_pairs_of_a_day_end_with_the_limit_of_an_opponent(lab: Lab) -> None:
     other = agents.get_submission(lab.contest.conn, lab.opponent).agent_id
-    agents.update_agent(lab.contest.conn, other, scrims_per_requester_daily=11)
+    lab.contest.open_for_scrims(other, games_daily=11)
     name = agents.get_agent(lab.contest.conn, other).name
-    assert pairs_today(lab, lab.opponent) == (5, f"your scrim games a day with {name}", 0, 11)
+    assert pairs_today(lab, lab.opponent) == (
+        5,
+        f"scrim games a day of {name} with all teams",
+        0,
+        11,
+    )
     own = [lab.contest.submission(lab.contest.agent(lab.team)).id for _ in range(5)]
     # It sits in three of six pairs on average.
     assert pairs_today(lab, lab.opponent, *own)[0] == 11
@@ -279,7 +284,7 @@ def test_comparison_of_other_teams_submissions_is_refused(lab: Lab) -> None:
 
 def test_closed_opponent_is_refused_before_the_first_pair(lab: Lab) -> None:
     other = agents.get_submission(lab.contest.conn, lab.opponent).agent_id
-    agents.update_agent(lab.contest.conn, other, open_for_scrims=False)
+    lab.contest.open_for_scrims(other, is_open=False)
     with pytest.raises(Conflict) as refused:
         lab.start()
     assert refused.value.field == "opponents"

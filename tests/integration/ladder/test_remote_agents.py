@@ -135,7 +135,7 @@ def test_a_scrim_with_a_paused_agent_is_refused_with_the_reason(contest: Contest
     user, team = contest.team()
     entry = entries.get_entry(contest.conn, paused(contest, contest.agent(team)))
     rival = entries.get_entry(contest.conn, contest.entries[0])
-    contest.conn.execute("update agents set open_for_scrims = true")
+    contest.open_for_scrims(rival.agent_id)
     lineup = [entry.submission_id, rival.submission_id]
     with pytest.raises(
         Conflict, match=f"{entry.agent_name}: it is paused because its address did not answer"

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from ladder.database.db import Connection
-from ladder.entries import agents, entries
+from ladder.entries import entries
 from ladder.errors import Conflict, Invalid
 from ladder.ids import AgentId
 from ladder.matches import history
 from ladder.notices import inbox
-from ladder.scrims import batch_results, batches, game_limits
+from ladder.scrims import batches, policies
 from ladder.scrims.batches import BatchKind, NewBatch
 from services.http.batch_export import results_csv
 from tests.integration.ladder.contest import Contest, make_contest
@@ -27,7 +27,8 @@ def contest(conn: Connection) -> Contest:
 def open_agent(contest: Contest, *, is_open: bool = True) -> AgentId:
     agent = contest.agent()
     contest.active(agent)
-    agents.update_agent(contest.conn, agent, open_for_scrims=is_open)
+    if is_open:
+        contest.open_for_scrims(agent)
     return agent
 
 
@@ -55,7 +56,7 @@ def test_a_plan_says_what_a_batch_takes_and_who_refuses(contest: Contest) -> Non
 def test_a_batch_over_the_daily_limit_starts_nothing(contest: Contest) -> None:
     asked = gauntlet(contest, [open_agent(contest), open_agent(contest)])
     asked = replace(asked, season=replace(asked.season, scrim_games_daily=3))
-    with pytest.raises(game_limits.ScrimLimitReached, match="of which this batch takes 4"):
+    with pytest.raises(policies.ScrimLimitReached, match="of which this batch takes 4"):
         batches.start_batch(contest.conn, asked)
     assert batches.list_batches(contest.conn, [asked.team_id]) == []
 
@@ -71,7 +72,7 @@ def test_the_matrix_counts_each_pairing(contest: Contest) -> None:
     for match in history.list_matches(conn, scrim_id=two.id):
         seats = [seat.agent_id for seat in match.seats]
         contest.play(match.id, [2 if agent == asked.keys[0] else 1 for agent in seats])
-    results = batch_results.read_results(conn, made.id)
+    results = batches.read_results(conn, made.id)
     assert [(cell.score, cell.finished_games) for cell in results.cells] == [(0.75, 2), (0.0, 2)]
     assert (results.games, results.finished_games, results.seconds_left) == (4, 4, None)
     totals = {one.agent_id: (one.points, one.games) for one in results.totals()}
@@ -92,9 +93,9 @@ def test_a_cancelled_batch_gives_games_back_that_had_not_begun(contest: Contest)
     one, _ = batches.batch_scrims(conn, made.id)
     contest.play(history.list_matches(conn, scrim_id=one.id)[0].id, [1, 2])
     contest.claim(history.list_matches(conn, scrim_id=one.id)[1].id)
-    assert game_limits.games_today(conn, contest.season, asked.team_id).used == 4
+    assert policies.games_today(conn, contest.season, asked.team_id).used == 4
     batches.cancel_batch(conn, made.id)
-    assert game_limits.games_today(conn, contest.season, asked.team_id).used == 2
+    assert policies.games_today(conn, contest.season, asked.team_id).used == 2
     assert {one.state for one in batches.batch_scrims(conn, made.id)} == {"cancelled"}
     assert batches.cancel_batch(conn, made.id) == batches.get_batch(conn, made.id)
 

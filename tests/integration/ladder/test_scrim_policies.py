@@ -10,11 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ladder.entries import agents, entries
+from ladder.entries import entries
 from ladder.errors import Conflict, LadderError
 from ladder.ids import AgentId, TeamId
 from ladder.matches import history
-from ladder.scrims import agent_policies, forks, game_limits, requests
+from ladder.scrims import forks, policies, requests
 from ladder.scrims.policies import ScrimPolicy, Whom
 from tests.integration.ladder.scrim_pairs import Pair
 from tests.integration.ladder.scrim_pairs import pair as pair
@@ -23,17 +23,12 @@ from tests.sizes import sized
 POLICIES = st.builds(
     ScrimPolicy,
     whom=st.sampled_from(Whom),
-    rating_within=st.sampled_from([None, 50.0, 500.0]),
     games_daily=st.sampled_from([None, 0, 3]),
-    games_per_team_daily=st.sampled_from([0, 3, 50]),
-    cooldown_seconds=st.sampled_from([0, 3600]),
-    from_minute=st.sampled_from([None, 0, 600]),
     accepts_automatically=st.booleans(),
 )
 FACTS = st.fixed_dictionaries(
     {
         "lists": st.sampled_from(["", "named", "blocked"]),
-        "mu": st.sampled_from([600.0, 700.0]),
         "is_entered": st.booleans(),
         "has_version": st.sampled_from([True, True, True, False]),
         "is_reference": st.sampled_from([False, False, False, True]),
@@ -55,17 +50,14 @@ def test_agent_whose_policy_refuses_cannot_be_asked(
     """And what it accepts is queued with a version for every seat."""
     conn, me = pair.contest.conn, pair.asker[1]
     teams = {me} if facts["lists"] == "named" else {TeamId(pair.contest.team()[1])}
-    until = None if policy.from_minute is None else (policy.from_minute + 600) % 1440
     with conn.transaction(force_rollback=True):
         pair.policy(
             replace(
                 policy,
                 team_ids=frozenset(teams),
                 blocked_team_ids=frozenset({me} if facts["lists"] == "blocked" else ()),
-                until_minute=until,
             )
         )
-        conn.execute("update entries set mu = %s where agent_id = %s", (facts["mu"], pair.mine))
         conn.execute(
             "update entries set is_anchor = %s, state = case when %s then state else 'retired' end"
             " where id = %s",
@@ -81,7 +73,7 @@ def test_agent_whose_policy_refuses_cannot_be_asked(
             )
         if not facts["is_entered"]:
             conn.execute("update entries set state = 'retired' where agent_id = %s", (pair.mine,))
-        (one,) = agent_policies.read_opponents(conn, pair.contest.season, me, [pair.theirs])
+        (one,) = policies.read_opponents(conn, pair.contest.season, me, [pair.theirs])
         answer = one.answer(facts["games"])
         if not answer.is_allowed:
             with pytest.raises(LadderError, match=re.escape(str(answer.reason))):
@@ -102,24 +94,36 @@ def test_policies_count_again_when_nobody_has_to_answer(
     """As when another team used up the games of the day a moment ago."""
     monkeypatch.setattr(requests, "_teams_to_ask", lambda *_: set())
     pair.policy(ScrimPolicy(whom=Whom.ANYONE, games_daily=1, accepts_automatically=True))
-    with pytest.raises(game_limits.ScrimLimitReached, match="a day of"):
+    with pytest.raises(policies.ScrimLimitReached, match="a day of"):
         pair.ask()
 
 
-def test_an_agent_that_is_opened_keeps_its_block_list(pair: Pair) -> None:
+def test_policy_with_values_of_an_older_version_means_what_its_owner_sees(pair: Pair) -> None:
     conn = pair.contest.conn
-    pair.policy(ScrimPolicy(blocked_team_ids=frozenset({pair.asker[1]}), games_daily=7))
-    agent_policies.open_or_close_agent(conn, agents.get_agent(conn, pair.theirs), is_open=True)
-    policy = agent_policies.get_policy(conn, pair.theirs)
-    assert (policy.whom, policy.accepts_automatically) == (Whom.ANYONE, True)
-    assert (policy.blocked_team_ids, policy.games_daily) == (frozenset({pair.asker[1]}), 7)
+    pair.policy(ScrimPolicy(whom=Whom.ANYONE, games_daily=7, accepts_automatically=True))
+    conn.execute(
+        """
+        update scrim_policies
+        set rating_within = 1, cooldown_seconds = 3600, from_minute = 0, until_minute = 0
+        """
+    )
+    conn.execute("update agents set scrims_per_requester_daily = 0, open_for_scrims = false")
+    assert pair.ask(games=2).state == "accepted"
+    assert pair.ask(games=5).state == "accepted"
+    with pytest.raises(Conflict, match="accepts only 0 more games"):
+        pair.ask(games=1)
+
+
+def test_agent_that_an_older_version_opened_takes_requests(pair: Pair) -> None:
+    pair.contest.conn.execute("update agents set open_for_scrims = true")
+    assert pair.ask().state == "asked"
 
 
 def test_an_agent_of_a_deleted_account_cannot_be_asked(pair: Pair) -> None:
     conn = pair.contest.conn
     pair.policy(ScrimPolicy(whom=Whom.ANYONE, accepts_automatically=True))
     conn.execute("update teams set erased_at = now() where id = %s", (pair.asked[1],))
-    (one,) = agent_policies.read_opponents(conn, pair.contest.season, pair.asker[1], [pair.theirs])
+    (one,) = policies.read_opponents(conn, pair.contest.season, pair.asker[1], [pair.theirs])
     assert one.answer().reason == "it has no active entry in this season"
     with pytest.raises(Conflict, match="no active entry"):
         pair.ask()

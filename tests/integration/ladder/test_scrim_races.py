@@ -18,7 +18,7 @@ from ladder.ids import ScrimRequestId
 from ladder.leagues import seasons
 from ladder.matches import history
 from ladder.scrims import requests
-from ladder.scrims.request_records import RequestState, ScrimRequest
+from ladder.scrims.requests import RequestState, ScrimRequest
 from tests.integration.ladder.scrim_pairs import Pair, make_pair
 from tests.sizes import sized
 

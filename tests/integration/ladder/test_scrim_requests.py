@@ -14,9 +14,9 @@ from ladder.notices import inbox
 from ladder.people import users
 from ladder.people.resources import ScrimPrivacy
 from ladder.reports import feed
-from ladder.scrims import game_limits, requests
-from ladder.scrims.current_submission import newest_submission
+from ladder.scrims import policies, requests
 from ladder.scrims.policies import ScrimPolicy, Whom
+from ladder.scrims.scrims import newest_submission
 from tests.integration.ladder.scrim_pairs import Pair
 from tests.integration.ladder.scrim_pairs import pair as pair
 
@@ -106,7 +106,7 @@ def test_a_request_counts_against_the_limit_when_it_is_accepted(pair: Pair) -> N
     conn = pair.contest.conn
     asked = pair.ask(games=3)
     conn.execute("update seasons set scrim_games_daily = 2")
-    with pytest.raises(game_limits.ScrimLimitReached):
+    with pytest.raises(policies.ScrimLimitReached):
         requests.accept_request(conn, asked.id, pair.asked[0])
     assert requests.get_request(conn, asked.id).state == "asked"
 
@@ -142,7 +142,7 @@ def test_a_team_asks_another_one_a_few_times_a_day(pair: Pair) -> None:
     conn = pair.contest.conn
     for _ in range(requests.MOST_ASKED_DAILY):
         requests.withdraw_request(conn, pair.ask().id, pair.asker[0])
-    with pytest.raises(game_limits.ScrimLimitReached, match="requests a day to this team"):
+    with pytest.raises(policies.ScrimLimitReached, match="requests a day to this team"):
         pair.ask()
     pair.policy(ScrimPolicy(whom=Whom.ANYONE, accepts_automatically=True))
     assert pair.ask().state == "accepted"

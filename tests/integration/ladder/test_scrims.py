@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from ladder.entries import agents, entries
+from ladder.entries import entries
 from ladder.enums import MatchKind, MatchState, VoidCause
 from ladder.errors import Conflict, LadderError, NotFound
 from ladder.ids import EntryId, MatchId, SubmissionId, TeamId, UserId
 from ladder.matches import history, matches, wake_up_messages, workers
 from ladder.people.records import Viewer
-from ladder.scrims import forks, game_limits, scrims
+from ladder.scrims import forks, policies, scrims
 from ladder.scrims.forks import Draws, ForkPoint
-from ladder.scrims.records import Scrim
+from ladder.scrims.scrims import Scrim
 from tests.integration.ladder.contest import Contest, hello, make_contest
 
 
@@ -26,12 +26,11 @@ def own(contest: Contest) -> tuple[UserId, TeamId, SubmissionId]:
     return user, team, contest.submission(contest.agent(team)).id
 
 
-def opponent(contest: Contest, *, is_open: bool = True, daily: int = 50) -> SubmissionId:
+def opponent(contest: Contest, *, is_open: bool = True, daily: int | None = None) -> SubmissionId:
     """The active submission of another team's agent."""
     agent = contest.agent()
-    agents.update_agent(
-        contest.conn, agent, open_for_scrims=is_open, scrims_per_requester_daily=daily
-    )
+    if is_open:
+        contest.open_for_scrims(agent, games_daily=daily)
     return _submission(contest, contest.active(agent))
 
 
@@ -110,16 +109,14 @@ def test_scrims_against_an_open_agent_have_a_daily_limit(
 ) -> None:
     other = opponent(contest, daily=3)
     lineup = [own[2], other, own[2], own[2]]
-    _request(contest, own, lineup, games=2)
-    with pytest.raises(game_limits.ScrimLimitReached, match="2 of 3 used, 1 left; resets at"):
-        _request(contest, own, lineup, games=2)
-    _request(contest, own, lineup, games=1)
+    scrim = _request(contest, own, lineup, games=2)
     user, team = contest.team()
     mine = contest.submission(contest.agent(team)).id
-    scrim = _request(contest, (user, team, mine), [mine, other, mine, mine], games=3)
+    with pytest.raises(policies.ScrimLimitReached, match="2 of 3 used, 1 left; resets at"):
+        _request(contest, (user, team, mine), [mine, other, mine, mine], games=2)
     contest.claim(history.list_matches(contest.conn, scrim_id=scrim.id)[0].id)
     scrims.cancel_scrim(contest.conn, scrim.id)
-    with pytest.raises(game_limits.ScrimLimitReached, match="1 of 3 used"):  # that game had begun
+    with pytest.raises(policies.ScrimLimitReached, match="1 of 3 used"):  # that game had begun
         _request(contest, (user, team, mine), [mine, other, mine, mine], games=3)
 
 
@@ -128,15 +125,15 @@ def test_scrim_games_of_a_team_have_a_daily_limit(
 ) -> None:
     contest.season = replace(contest.season, scrim_games_daily=3)
     scrim = _request(contest, own, [own[2]] * 4, games=3)
-    with pytest.raises(game_limits.ScrimLimitReached) as caught:
+    with pytest.raises(policies.ScrimLimitReached) as caught:
         _request(contest, own, [own[2]] * 4, games=1)
     assert (caught.value.used, caught.value.allowed, caught.value.left) == (3, 3, 0)
     scrims.cancel_scrim(contest.conn, scrim.id)  # gives its games back
     again = _request(contest, own, [own[2]] * 4, games=3)
     contest.claim(history.list_matches(contest.conn, scrim_id=again.id)[0].id)
     scrims.cancel_scrim(contest.conn, again.id)  # keeps the one that had begun
-    assert game_limits.games_today(contest.conn, contest.season, own[1]).used == 1
-    with pytest.raises(game_limits.ScrimLimitReached, match="1 of 3 used"):
+    assert policies.games_today(contest.conn, contest.season, own[1]).used == 1
+    with pytest.raises(policies.ScrimLimitReached, match="1 of 3 used"):
         _request(contest, own, [own[2]] * 4, games=3)
 
 
@@ -149,7 +146,7 @@ def test_the_cause_says_whether_a_void_game_that_began_counts(
     (game,) = _games(contest, _request(contest, own, [own[2]] * 4, games=1))
     contest.claim(game)
     matches.void_matches(contest.conn, [game], cause, "in other words")
-    assert game_limits.games_today(contest.conn, contest.season, own[1]).used == used
+    assert policies.games_today(contest.conn, contest.season, own[1]).used == used
 
 
 def test_the_summary_counts_wins_with_an_interval(
@@ -214,7 +211,7 @@ def test_a_fork_counts_as_a_scrim_and_keeps_its_seats(
     first, second, *_ = forks.seat_outcomes(contest.conn, made, row)
     assert (first.recorded_placement, first.games, first.wins, first.mean_placement) == (1, 1, 0, 2)
     assert (second.recorded_placement, second.wins) == (2, 1)
-    with pytest.raises(game_limits.ScrimLimitReached):
+    with pytest.raises(policies.ScrimLimitReached):
         fork(1)
     for wrong in ({"step": 9_999}, {"position": 1}, {"moves": {4: ["EAST"]}}):
         with pytest.raises(LadderError):

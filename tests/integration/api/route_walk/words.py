@@ -18,7 +18,7 @@ from ladder.people.records import Viewer
 from ladder.people.resources import ScrimPrivacy
 from ladder.people.team_invitations import NewTeamInvitation
 from ladder.scrims import requests as scrim_requests
-from ladder.scrims.request_records import NewScrimRequest
+from ladder.scrims.requests import NewScrimRequest
 from ladder.tournaments import advance, course_acts, courses, entrants, locking, tournaments
 from ladder.tournaments.request_models import NewTournament
 from tests.integration.api.world import (
