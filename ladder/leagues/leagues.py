@@ -91,6 +91,12 @@ def get_league(conn: Connection, league: LeagueId | str) -> League:
     return league_from_row(row)
 
 
+def lock_league(conn: Connection, league_id: LeagueId) -> League:
+    """Locks a league for the caller's transaction and returns it as it is now."""
+    conn.execute("select 1 from leagues where id = %s for update", (league_id,))
+    return get_league(conn, league_id)
+
+
 def get_leagues(conn: Connection, league_ids: Collection[LeagueId]) -> dict[LeagueId, League]:
     """Returns the leagues with these ids, by id."""
     with conn.cursor(row_factory=dict_row) as cur:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from ladder.database.db import Connection
 from ladder.entries import medal_lines
 from ladder.errors import LadderError
-from ladder.leagues import league_update, seasons
+from ladder.leagues import league_update, leagues, seasons
 from ladder.leagues.records import League
 from ladder.leagues.request_models import LeagueChange, LineMedals
 from ladder.people.permissions import may_appoint
@@ -19,8 +19,7 @@ from ladder.people.records import Viewer
 from services.http import auth, permissions
 from services.http.app_state import Db
 from services.http.path_parameters import LeagueKey
-from services.http.problems import ProblemError
-from services.web import form_texts, forms
+from services.web import forms
 from services.web.account import redirect
 from services.web.forms import Form
 from services.web.page_rendering import PageRoute, render
@@ -37,37 +36,53 @@ LINES: Final = ("medals.gold", "medals.silver", "medals.bronze")
 
 
 @router.get(PATH)
-def show_form(request: Request, league: LeagueKey, conn: Db, who: Visitor) -> Response:
+def show_form(request: Request, league: LeagueKey, conn: Db, viewer: Visitor) -> Response:
     """Shows the form to hosts."""
-    found = permissions.hosted_league(conn, who, league)
-    return render_form(request, conn, who, found, Form(values_of_league(conn, who, found)))
+    found = permissions.hosted_league(conn, viewer, league)
+    return render_form(request, conn, viewer, found, Form(values_of_league(conn, viewer, found)))
 
 
 @router.post(PATH)
 def change_league(
-    request: Request, league: LeagueKey, conn: Db, who: Visitor, given: forms.Sent
+    request: Request, league: LeagueKey, conn: Db, viewer: Visitor, given: forms.Sent
 ) -> Response:
     """Changes the league and shows it, or the form with its errors."""
-    found = permissions.hosted_league(conn, who, league)
-    auth.check_scopes(who, SCOPES)
-    present = values_of_league(conn, who, found)
-    form = Form.of(given, present)
-    edited = merge_edits(form, given, present)
+    found = permissions.hosted_league(conn, viewer, league)
+    auth.check_scopes(viewer, SCOPES)
+    form = Form.of(given, values_of_league(conn, viewer, found))
     try:
-        asked = LeagueChange.model_validate(request_of_fields(edited))
-        lines = lines_of_fields(form, edited)
-        if not form.wrong:
-            with conn.transaction():
-                league_update.change_league(conn, who, found, asked)
-                if lines is not None:
-                    season = seasons.current_season(conn, found.id)
-                    assert season is not None
-                    medal_lines.change_medal_lines(conn, who, season.id, lines.medals)
+        with conn.transaction():
+            found = leagues.lock_league(conn, found.id)
+            present = values_of_league(conn, viewer, found)
+            form.refuse_changed(given, present)
+            if not form.wrong:
+                change_fields(conn, viewer, found, form, present)
     except (ValidationError, LadderError) as error:
         form.add_errors(error)
     if form.wrong:
-        return render_form(request, conn, who, found, form)
+        return render_form(request, conn, viewer, found, form)
     return redirect(f"/leagues/{found.slug}?done=edited")
+
+
+def change_fields(
+    conn: Connection, viewer: Viewer, league: League, form: Form, present: Mapping[str, str]
+) -> None:
+    """Stores the fields that the visitor changed. Raises ValidationError and LadderError."""
+    edited: dict[str, Any] = {}
+    for name, now in present.items():
+        text = forms.plain_text(form.values[name])
+        if text != forms.plain_text(now):
+            edited[name] = text
+    moves_lines = any([edited.pop(name, None) is not None for name in LINES])
+    if "same_team_lineups" in edited:
+        edited["same_team_lineups"] = bool(edited["same_team_lineups"])
+    league_update.change_league(conn, viewer, league, LeagueChange.model_validate(edited))
+    if moves_lines:
+        lines = {name.rpartition(".")[2]: form.values[name] for name in LINES}
+        medals = LinesForm.model_validate({"medals": {"kind": "lines", **lines}}).medals
+        season = seasons.current_season(conn, league.id)
+        assert season is not None
+        medal_lines.change_medal_lines(conn, viewer, season.id, medals)
 
 
 class LinesForm(BaseModel):
@@ -76,7 +91,7 @@ class LinesForm(BaseModel):
     medals: LineMedals
 
 
-def values_of_league(conn: Connection, who: Viewer, league: League) -> dict[str, str]:
+def values_of_league(conn: Connection, viewer: Viewer, league: League) -> dict[str, str]:
     """The present value of every field that the visitor may change."""
     values = {
         "title": league.title,
@@ -85,7 +100,7 @@ def values_of_league(conn: Connection, who: Viewer, league: League) -> dict[str,
         "replay_visibility": league.replay_visibility.value,
         "same_team_lineups": "true" if league.same_team_lineups else "",
     }
-    if not may_appoint(who, league.id):
+    if not may_appoint(viewer, league.id):
         values = {name: value for name, value in values.items() if name not in OF_HOSTS}
     season = seasons.current_season(conn, league.id)
     if season is not None and medal_lines.may_move_lines(conn, season):
@@ -93,51 +108,8 @@ def values_of_league(conn: Connection, who: Viewer, league: League) -> dict[str,
     return values
 
 
-def merge_edits(form: Form, given: Mapping[str, Any], present: Mapping[str, str]) -> dict[str, str]:
-    """Returns the fields that the visitor changed since the page showed them.
-
-    The form's other fields get their present value. A field that someone else has changed too gets
-    an error. Raises ProblemError if the page showed other fields, for example because the visitor
-    was a host then and is a co-host now.
-    """
-    was_shown = {name for name in (*present, *OF_HOSTS, *LINES) if f"shown.{name}" in given}
-    if was_shown != present.keys():
-        raise ProblemError("invalid", form_texts.STALE_FORM)
-    edited = {}
-    for name, now in present.items():
-        sent, shown = plain_text(form.values[name]), given[f"shown.{name}"]
-        if sent == plain_text(shown):
-            form.values[name] = now
-            continue
-        edited[name] = sent
-        if plain_text(now) not in (sent, plain_text(shown)):
-            form.wrong[name] = form_texts.CHANGED_MEANWHILE.format(now)
-    return edited
-
-
-def plain_text(text: str) -> str:
-    """The text without what a browser changes in a field: line ends and spaces around it."""
-    return text.replace("\r\n", "\n").replace("\r", "\n").strip()
-
-
-def request_of_fields(edited: Mapping[str, str]) -> dict[str, Any]:
-    """The API request that changes these fields alone."""
-    asked: dict[str, Any] = {name: text for name, text in edited.items() if name not in LINES}
-    if "same_team_lineups" in asked:
-        asked["same_team_lineups"] = bool(asked["same_team_lineups"])
-    return asked
-
-
-def lines_of_fields(form: Form, edited: Mapping[str, str]) -> LinesForm | None:
-    """The medal lines, if one of them changes. Raises ValidationError."""
-    if not any(name in edited for name in LINES):
-        return None
-    lines = {name.rpartition(".")[2]: form.values[name] for name in LINES}
-    return LinesForm.model_validate({"medals": {"kind": "lines", **lines}})
-
-
 def render_form(
-    request: Request, conn: Connection, who: Viewer, league: League, form: Form
+    request: Request, conn: Connection, viewer: Viewer, league: League, form: Form
 ) -> Response:
     """Shows the form, with the present values hidden in it; 422 with its errors."""
     return render(
@@ -145,8 +117,8 @@ def render_form(
         "edit_league.html",
         status=422 if form.wrong else 200,
         form=form,
-        shown=values_of_league(conn, who, league),
+        shown=forms.shown_values(values_of_league(conn, viewer, league)),
         lines=LINES,
         league=league,
-        may="leagues:write" in who.scopes or who.is_admin,
+        may="leagues:write" in viewer.scopes or viewer.is_admin,
     )

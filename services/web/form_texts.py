@@ -13,7 +13,8 @@ LOGIN_FAILED: Final = "Copy the whole token again: this one is mistyped, expired
 STALE_FORM: Final = "Load the page again: this form is out of date or comes from another site."
 ONLY_READS: Final = "Sign in with your password: the token of this session can only read."
 CHANGED_MEANWHILE: Final = (
-    "Save again to keep your entry: someone has changed this to {!r} since you opened the form."
+    "Choose, and save again: this is {!r} now, and your form said {!r}. Someone changed it after"
+    " you opened the form."
 )
 FORM_OF_OTHER_LEAGUE: Final = "Load the page again: this form belongs to another league."
 ADDRESS_INVALID: Final = "Check the address: a part of it is not valid."

@@ -29,6 +29,7 @@ from services.web import form_texts, session
 
 MOST_FIELDS: Final = 200
 NAME: Final[TypeAdapter[str]] = TypeAdapter(Name)
+SHOWN: Final[TypeAdapter[dict[str, str]]] = TypeAdapter(dict[str, str])
 
 
 async def sent_form(request: Request) -> FormData:
@@ -95,6 +96,26 @@ class Form:
             answer = self.make_idempotent_request(request, conn, who).run(create)
         return DoneAct.model_validate_json(bytes(answer.body)).made
 
+    def refuse_changed(self, given: FormData, present: Mapping[str, str]) -> None:
+        """Adds an error to each field whose stored value changed after the page showed the form.
+
+        The page keeps the values that it showed in the hidden field ``shown`` (`shown_values`). A
+        field that the visitor left alone gets the present value. Raises ProblemError if the page
+        showed other fields, for example because the visitor was a host then and is a co-host now.
+        """
+        try:
+            shown = SHOWN.validate_json(str(given.get("shown", "")))
+        except ValidationError:
+            shown = {}
+        if shown.keys() != present.keys():
+            raise ProblemError("invalid", form_texts.STALE_FORM)
+        for name, now in present.items():
+            if now == shown[name]:
+                continue
+            self.wrong[name] = form_texts.CHANGED_MEANWHILE.format(now, self.values[name])
+            if plain_text(self.values[name]) == plain_text(shown[name]):
+                self.values[name] = now
+
     def add_errors(self, error: ValidationError | ProblemError | LadderError) -> None:
         """Stores each error beside its field."""
         if isinstance(error, ValidationError):
@@ -122,6 +143,16 @@ class Form:
             if name in known:
                 return name
         return ""
+
+
+def shown_values(present: Mapping[str, str]) -> str:
+    """The hidden field ``shown`` of a form, for `Form.refuse_changed`."""
+    return SHOWN.dump_json(dict(present)).decode()
+
+
+def plain_text(text: str) -> str:
+    """The text without what a browser changes in a field: line ends and spaces around it."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").strip()
 
 
 def field_message(error: Mapping[str, Any]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from concurrent.futures import ThreadPoolExecutor
 from html import unescape
 
 import pytest
@@ -110,37 +112,38 @@ def open_form(browser: Browser, path: str) -> dict[str, str]:
     """The fields of the form that edits a league, as the page shows them now."""
     page = browser.get(path).text
     hidden = {name: unescape(value) for name, value in FIELD.findall(page)}
-    shown = {
-        name.removeprefix("shown."): value.replace("\n", "\r\n")
-        for name, value in hidden.items()
-        if name.startswith("shown.")
-    }
-    names = ("title", "description", "visibility", "replay_visibility")
-    return {**hidden, **{name: shown.get(name, "") for name in names}}
+    shown = json.loads(hidden["shown"])
+    return {**hidden, **{name: value.replace("\n", "\r\n") for name, value in shown.items()}}
 
 
-def test_an_old_form_undoes_no_change_of_another_host(world: World, league: str) -> None:
+def test_form_of_a_league_that_changed_meanwhile_changes_nothing(world: World, league: str) -> None:
     member, path = world.client("member"), f"/leagues/{league}/edit"
     member.change_league(league, title="Gese", description="One\ntwo\n")
     with browse(world, "member") as browser:
         form = open_form(browser, path)
         member.change_league(league, visibility="private", replay_visibility="own")
-        member.change_league(league, same_team_lineups=True)
-        done = browser.http.post(path, data={**form, "visibility": "public", "title": "Geese"})
+        refused = browser.http.post(path, data={**form, "title": "Geese"})
+        assert refused.status_code == 422
+        message = wrong(refused.text, "visibility")
+        assert "this is 'private' now, and your form said 'public'" in message
+        assert member.league(league)["title"] == "Gese"
+        again = {name: unescape(value) for name, value in FIELD.findall(refused.text)}
+        chosen = {"visibility": "private", "replay_visibility": "own", "title": "Geese"}
+        done = browser.http.post(path, data={**form, **again, **chosen})
         assert "Your changes are saved." in done.text
     changed = member.league(league)
-    names = ("title", "description", "visibility", "replay_visibility", "same_team_lineups")
-    assert [changed[name] for name in names] == ["Geese", "One\ntwo\n", "private", "own", True]
+    names = ("title", "description", "visibility", "replay_visibility")
+    assert [changed[name] for name in names] == ["Geese", "One\ntwo\n", "private", "own"]
 
 
-def test_a_field_that_two_hosts_change_needs_a_second_save(world: World, league: str) -> None:
+def test_refused_form_shows_what_two_hosts_entered(world: World, league: str) -> None:
     member, path = world.client("member"), f"/leagues/{league}/edit"
     with browse(world, "member") as browser:
         form = {**open_form(browser, path), "title": "Swans", "replay_visibility": "members"}
         member.change_league(league, title="Ducks", visibility="private")
         refused = browser.http.post(path, data=form)
         assert refused.status_code == 422
-        assert "someone has changed this to 'Ducks'" in wrong(refused.text, "title")
+        assert "this is 'Ducks' now, and your form said 'Swans'" in wrong(refused.text, "title")
         assert 'value="Swans"' in refused.text
         assert 'value="private" checked' in refused.text
         assert member.league(league)["replay_visibility"] == "public"
@@ -149,6 +152,21 @@ def test_a_field_that_two_hosts_change_needs_a_second_save(world: World, league:
     changed = member.league(league)
     names = ("title", "visibility", "replay_visibility")
     assert [changed[name] for name in names] == ["Swans", "private", "members"]
+
+
+def test_two_hosts_who_save_at_once_overwrite_nothing(world: World, league: str) -> None:
+    path = f"/leagues/{league}/edit"
+    with browse(world, "member") as browser, ThreadPoolExecutor(4) as pool:
+        form = open_form(browser, path)
+        statuses = pool.map(
+            lambda title: (
+                browser.http.post(
+                    path, data={**form, "title": title}, follow_redirects=False
+                ).status_code
+            ),
+            ("Swans", "Ducks", "Terns", "Rails"),
+        )
+        assert sorted(statuses) == [303, 422, 422, 422]
 
 
 def test_a_form_without_the_shown_values_changes_nothing(world: World, league: str) -> None:
