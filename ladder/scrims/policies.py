@@ -231,6 +231,12 @@ def get_policy(conn: Connection, agent_id: AgentId) -> ScrimPolicy:
     return ScrimPolicy() if row is None else _policy_of_row(row)
 
 
+def lock_policy(conn: Connection, agent_id: AgentId) -> ScrimPolicy:
+    """Returns an agent's policy, which stays as it is for the caller's transaction."""
+    conn.execute("select 1 from agents where id = %s for no key update", (agent_id,))
+    return get_policy(conn, agent_id)
+
+
 def games_today(conn: Connection, season: Season, team_id: TeamId) -> GamesToday:
     """Returns a team's scrim games of this UTC day. Void games do not count, unless the team
     called them off after they began."""

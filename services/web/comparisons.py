@@ -32,7 +32,7 @@ from services.web import formatting, forms, session
 from services.web.account import redirect
 from services.web.comparison_picture import draw_course
 from services.web.page_rendering import PageRoute, render
-from services.web.scrim_requests import version_options
+from services.web.scrims import version_options
 from services.web.session import Visitor
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
