@@ -36,7 +36,6 @@ from services.api import (
     deadline_extensions,
     declared_entry,
     entries,
-    expected_people,
     feed,
     forks,
     health,
@@ -103,7 +102,6 @@ something. A thing that you may not see answers `404`, like a missing thing.
 """
 ROUTERS: Final = (
     leaderboard.router,  # first, because it is read most: routes are tried in order
-    expected_people.router,
     feed.router,
     notices.router,
     notice_channels.router,

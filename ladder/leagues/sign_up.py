@@ -11,7 +11,6 @@ from ladder.ids import InvitationId
 from ladder.leagues import invitations
 from ladder.mail import domain_of
 from ladder.people import (
-    expected_people,
     identities,
     mail_addresses,
     passwords,
@@ -28,7 +27,7 @@ class SignUpMode(StrEnum):
 
     OPEN = "open"
     DOMAIN = "domain"
-    """People with a mail address of a domain, and people whom an administrator listed."""
+    """People with a mail address of a domain, and people with an invitation code of a league."""
     INVITATION = "invitation"
     """People with an invitation code of a league."""
     CLOSED = "closed"
@@ -70,14 +69,11 @@ def sign_up(
     refuse_sign_up(mode, asked)
     if identity is not None and identity.address and domain_of(identity.address) in domains:
         address = identity.address
-    invitation_id, listed = None, None
-    has_listed_code = asked.code.startswith(expected_people.CODE)
-    if has_listed_code and mode in (SignUpMode.OPEN, SignUpMode.DOMAIN):
-        listed = expected_people.lock_code(conn, asked.code)
-    elif mode is SignUpMode.INVITATION or asked.code:
+    invitation_id = None
+    if mode is SignUpMode.INVITATION or asked.code:
         invitation_id = _lock_invitation(conn, asked.code)
-    if mode is SignUpMode.DOMAIN and listed is None:
-        _require_address(conn, address, domains)
+    elif mode is SignUpMode.DOMAIN:
+        _require_address(address, domains)
     user = users.create_user(conn, asked.name)
     if hashed is not None:
         passwords.store_hash(conn, user.id, hashed)
@@ -85,30 +81,20 @@ def sign_up(
         identities.link_identity(conn, user.id, identity)
     if address is not None:
         mail_addresses.store_address(conn, user.id, address)
-        listed = listed or expected_people.line_of_address(conn, address)
-    if listed is not None:
-        expected_people.mark_signed_up(conn, listed, user.id)
     if invitation_id is None:
         return user, users.create_own_team(conn, user.name, user.id)
     invitations.reserve_code(conn, invitation_id, user.id)
     return user, None
 
 
-def may_prove_address(conn: Connection, address: str, domains: Collection[str]) -> bool:
-    """Whether a person with this address may sign up in the mode ``domain``."""
-    return domain_of(address) in domains or (
-        expected_people.line_of_address(conn, address) is not None
-    )
-
-
-def _require_address(conn: Connection, address: str | None, domains: Collection[str]) -> None:
+def _require_address(address: str | None, domains: Collection[str]) -> None:
     if address is None:
         raise Invalid(
             "code",
-            "sign up with an address or an identity that this site knows, or with a code of its"
-            " administrator",
+            "sign up with an address or an identity that this site knows, or with an invitation"
+            " code of a league",
         )
-    if not may_prove_address(conn, address, domains):
+    if domain_of(address) not in domains:
         raise Forbidden("Ask the administrator: this address may not sign up here.")
 
 

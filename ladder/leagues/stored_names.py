@@ -24,7 +24,6 @@ from ladder.telemetry import log_event
 PLAIN: Final[tuple[tuple[str, str, Callable[[str], str]], ...]] = (
     ("agents", "name", normal_text),
     ("leagues", "title", normal_text),
-    ("expected_people", "name", normal_cell),
 )
 """Tables with names that have no key: table, column and the form of its values."""
 

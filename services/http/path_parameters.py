@@ -46,7 +46,6 @@ Filter = Annotated[str | None, Query(pattern=KEY)]
 PasskeyKey = Annotated[str, path_key("passkey id")]
 IdentityKey = Annotated[str, path_key("identity id")]
 ProviderKey = Annotated[str, path_key("key of an identity provider")]
-ExpectedPersonKey = Annotated[str, path_key("id of an expected person")]
 MachineKey = Annotated[
     str,
     Path(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,59}$", description="id or name of a machine"),

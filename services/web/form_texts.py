@@ -40,7 +40,7 @@ UNKNOWN_PERSON: Final = "type the exact name of a person with an account, or the
 SIGN_UP_DEFAULT: Final = "as the operator set: {}"
 SIGN_UP_MODES: Final = {
     "open": "everybody",
-    "domain": "people with a mail address of a chosen domain",
+    "domain": "people with a mail address of a chosen domain, or an invitation code",
     "invitation": "people with an invitation code of a league",
     "closed": "nobody; administrators make accounts",
 }

@@ -175,7 +175,7 @@ def sign_up_page(
     """
     form.values["password"] = ""
     mode = sign_up_mode.sign_up_mode(request)
-    if mode is SignUpMode.INVITATION and not form.values["code"]:
+    if mode in (SignUpMode.INVITATION, SignUpMode.DOMAIN) and not form.values["code"]:
         form.values["code"] = code_of_path(onward)
     return render(
         request,

@@ -7,9 +7,8 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Form, Path, Request, Response
 
 from ladder.errors import Invalid, NotFound
-from ladder.leagues import sign_up
 from ladder.leagues.sign_up import SignUpMode
-from ladder.mail import normal_address
+from ladder.mail import domain_of, normal_address
 from ladder.people import mail_addresses, one_time_links
 from ladder.people.one_time_links import LinkPurpose
 from services.http import sign_up_mode
@@ -48,9 +47,9 @@ def mail_sign_up_link(
     domains = sign_up_mode.mail_domains(request)
 
     def send() -> None:
+        if domain_of(normal) not in domains:
+            return
         with transaction(app_state) as conn:
-            if not sign_up.may_prove_address(conn, normal, domains):
-                return
             sent = one_time_links.count_links_to(
                 conn, normal, LinkPurpose.SIGN_UP, mail_addresses.HOUR
             )

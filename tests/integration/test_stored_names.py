@@ -13,8 +13,8 @@ from ladder.database.db import Connection
 from ladder.entries import agent_lookup
 from ladder.enums import LeagueRole
 from ladder.ids import UserId
-from ladder.leagues.roster_file import RosterPerson, parse_roster
-from ladder.people import expected_people, passwords, users
+from ladder.leagues.rosters import RosterPerson, parse_roster
+from ladder.people import passwords, users
 from ladder.people.records import Viewer
 from services import setup
 from tests import typed
@@ -99,17 +99,6 @@ def test_second_roster_line_of_one_id_keeps_its_id(
     update()
     lines = contest.conn.execute("select external_id, name from roster").fetchall()
     assert sorted(lines) == [("e\u0301", "Zo\u00e9"), ("\u00e9", "Zo\u00e9")]
-
-
-def test_expected_person_gets_no_second_code_after_an_update(
-    conn: Connection, update: Callable[[], None]
-) -> None:
-    file = "name,address\nE\u0301ric,\n"
-    expected_people.add_people(conn, file, by=None)
-    conn.execute("update expected_people set name = %s", ("E\u0301ric",))
-    update()
-    ((_, code),) = expected_people.add_people(conn, file, by=None)
-    assert code is None
 
 
 def test_name_gets_its_form_and_key_by_an_update(

@@ -85,8 +85,8 @@ RULES: Final = (
     ),
     Rule(
         "expected_people",
-        "The line of the administrator's list by which you signed up",
-        "until the administrator removes it",
+        "The line of the administrator's list by which you signed up in an earlier version",
+        "as long as the account",
         mine="x.user_id = %(user)s",
         deleted=True,
         secret=("hash",),

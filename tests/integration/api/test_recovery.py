@@ -25,7 +25,6 @@ from tests.servers import cloned
 from tests.typed import peck
 
 LINK = re.compile(r"http://ladder\.test(/\S+)")
-BAD_LISTS = ("name\nAda\n", "name,address\n,\n", "name,address\nAda,x y\n", 'name,address\n"')
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +78,7 @@ def browser(app: FastAPI, address: str, mailbox: Mailbox) -> Iterator[httpx.Clie
     app.state.peck.settings.sign_up = "open"
     app.state.peck.attempts.__init__("")
     with db.connect(app.state.database_url) as conn:
-        conn.execute("truncate users, expected_people, audits cascade")
+        conn.execute("truncate users, audits cascade")
         admin = create_user(conn, "Root Admin", is_admin=True)
         app.state.admin_token = mint_token(conn, admin.id, "admin", SCOPES)[1]
         conn.commit()
@@ -336,51 +335,25 @@ def test_a_person_of_the_domain_signs_up_by_a_mailed_link(
     assert len(mailbox.messages) == 1
 
 
-def test_a_listed_person_signs_up_with_a_code_or_an_address(
-    app: FastAPI,
-    address: str,
-    browser: httpx.Client,
-    stranger: httpx.Client,
-    mailbox: Mailbox,
-    tmp_path: Path,
+def test_a_person_of_a_roster_signs_up_where_others_need_an_address(
+    app: FastAPI, address: str, stranger: httpx.Client
 ) -> None:
     app.state.peck.settings.sign_up = "domain"
-    (tmp_path / "people.csv").write_text("name,address\n=Grace,\n,grace@other.org\n")
-    environment = {
-        "HOME": str(tmp_path),
-        "XDG_CONFIG_HOME": str(tmp_path),
-        "PECK_URL": address,
-        "PECK_TOKEN": app.state.admin_token,
-    }
-    codes = tmp_path / "codes.csv"
-    for _ in range(2):
-        words = ("admin", "expect", "people.csv", "--codes", str(codes), "--json")
-        done = peck(tmp_path, environment, *words)
-        assert done.returncode == 0, done.stderr
-        codes = tmp_path / "none.csv"
-    assert "listed_" not in codes.read_text()
-    start, _, code = (tmp_path / "codes.csv").read_text().splitlines()[1].rpartition(",")
-    assert start.startswith("'=Grace")
-    with Client(address) as anybody:
-        with pytest.raises(ApiError, match="mistyped or was used"):
-            anybody.sign_up("Grace", PASSWORD, "listed_wrong")
-        with pytest.raises(ApiError, match="code"):
-            anybody.sign_up("Grace", PASSWORD)
-        assert anybody.sign_up("Grace", PASSWORD, code)["team"]["slug"] == "grace"
-        with pytest.raises(ApiError, match="mistyped or was used"):
-            anybody.sign_up("Grace Two", PASSWORD, code)
-    send(stranger, "/sign-up/address", "/sign-up", address="grace@other.org")
-    secret = link_of(mailbox).rpartition("/")[2]
-    given = {"name": "Other Grace", "password": PASSWORD, "link": secret}
-    assert send(stranger, "/sign-up", "/sign-up", **given).is_redirect
     with admin(app, address) as ladder:
-        listed = list(ladder.list_items("/v1/expected-people"))
-        names = ("Grace", "Other Grace")
-        assert [row["user_id"] for row in listed] == [user_id(app, name) for name in names]
-        ladder.send("DELETE", f"/v1/expected-people/{listed[0]['id']}")
-        for text in BAD_LISTS:
-            with pytest.raises(ApiError, match=r"line|people below"):
-                ladder.post("/v1/expected-people", {"csv": text})
+        ladder.create_league("course", "C", "hungry_geese", visibility="private", fill=False)
+        csv = "name,team,role,external_id\nGrace,,competitor,s-1\n"
+        (line,) = ladder.import_roster("course", csv)["items"]
+    code = line["code"]
+    with Client(address) as anybody:
+        for wrong in ("", "join_wrong", "listed_wrong"):
+            with pytest.raises(ApiError, match="code"):
+                anybody.sign_up("Grace", PASSWORD, wrong)
+        assert anybody.sign_up("Grace", PASSWORD, code)["team"] is None
+        with pytest.raises(ApiError, match="used up"):
+            anybody.sign_up("Grace Two", PASSWORD, code)
+    form = stranger.get(f"/sign-up?next=/join?code={code}").text
+    assert f'value="{code}"' in form
+    assert user_id(app, "Grace")
 
 
 def test_a_new_password_can_revoke_all_tokens(app: FastAPI, browser: httpx.Client) -> None:

@@ -199,10 +199,6 @@ def values_for(world: World, found: dict[str, str], name: str) -> dict[str, Any]
                 address = parse("http://1.1.1.1/spare")
                 owner = UserId(world.users["member"])
                 return {"channel": channels.create_channel(conn, owner, Form.SLACK, address)[0].id}
-            case "add_expected_people":
-                return {"csv": "name,address\nAda Lovelace,ada@example.edu\n"}
-            case "remove_expected_person":
-                return {"person": found["expected"]}
             case "delete_user" | "block_account" | "unblock_account":
                 return {"user": found["spare_user"]}
             case "delete_account":

@@ -21,7 +21,7 @@ WITHOUT_TOKEN = (
 )
 """Routes that read no token, so they answer everybody alike."""
 OF_NO_LEAGUE = {
-    *("n", "user", "token", "session", "spare_user", "expected"),
+    *("n", "user", "token", "session", "spare_user"),
     *("notice", "feed", "channel", "machine", "machine_invitation"),
     *("own_invitation", "merge", "other_merge", "spare_team"),
 }

@@ -67,9 +67,6 @@ def words(world: World, league: str) -> dict[str, str]:
         assert root is not None
         to_machine, _ = machine_invitations.invite_machine(conn, root)
     fork, fork_game = fork_rated(world, rated["id"])
-    expected = world.client("admin").post(
-        "/v1/expected-people", {"csv": f"name,address\nexpected in {league},\n"}
-    )
     cup = make_tournament(world, league, is_started=True)
     return {
         "show": world.client("admin").post(f"/v1/tournaments/{cup}/shows", {})["id"],
@@ -115,7 +112,6 @@ def words(world: World, league: str) -> dict[str, str]:
         "code": code,
         "terms": world.client("member").terms(league)["digest"],
         "number": str(rated["episodes"][0]["number"]),
-        "expected": expected["items"][0]["id"],
         "tournament": make_tournament(world, league),
         "cup": cup,
     }
