@@ -15,7 +15,7 @@ from ladder.entries.records import Entry, EntryState, Newcomers, PauseCause, Sub
 from ladder.enums import VoidCause
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import AgentId, EntryId, MatchId, SeasonId, SubmissionId, TeamId, UserId
-from ladder.leagues import league_blocks, seasons, staff
+from ladder.leagues import league_blocks, members, seasons
 from ladder.leagues.records import SECOND_RULES, Season
 from ladder.matches import matches
 from ladder.notices.events import EventSubject, record_event
@@ -87,7 +87,7 @@ def enter_season(
         return known, daily_uploads.upload_limits(conn, season_id, submission.team_id), False
     competitors.lock_team(conn, submission.team_id)
     if not is_anchor:  # anchors may enter before the season opens
-        staff.refuse_team_with_staff(conn, season, submission.team_id)
+        members.refuse_team_with_staff(conn, season, submission.team_id)
         league_blocks.refuse_team_with_blocked_person(conn, season.league_id, submission.team_id)
         deadlines.refuse_late_upload(conn, season, submission.team_id, began)
         competitors.add_members_at_entry(conn, season_id, submission.team_id, by)

@@ -19,7 +19,7 @@ from ladder.database.db import Connection, atomic, atomic_function
 from ladder.enums import LeagueRole, ReplayVisibility, Visibility
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import JoinRequestId, LeagueId, UserId
-from ladder.leagues import league_blocks, leagues, members, staff, terms
+from ladder.leagues import league_blocks, leagues, members, terms
 from ladder.leagues.records import League, league_resource
 from ladder.notices.events import EventSubject, record_event
 from ladder.notices.kinds import NoticeKind
@@ -96,14 +96,15 @@ def request_to_join(
     closed, if the person is a member or already asks, or if the digest is not that of the current
     terms. Raises LimitReached.
     """
-    conn.execute("select 1 from leagues where id = %s for share", (league_id,))
+    terms.share_league(conn, league_id)
     league = leagues.get_league(conn, league_id)
+    settings = terms.settings_of_league(league)
     league_blocks.refuse_blocked_person(conn, league_id, user_id)
     if not league.takes_requests or league.state == "closed":
         raise Conflict("ask the host for an invitation code: this league takes no requests")
     if members.role_of(conn, league.id, user_id) is not None:
         raise Conflict("you are a member of this league already")
-    if terms_digest != staff.current_digest(conn, league):
+    if terms_digest != terms.terms_digest(settings):
         raise Conflict(
             "read the terms again: this digest is not that of the current terms", field="terms"
         )
@@ -111,15 +112,22 @@ def request_to_join(
     try:
         with atomic(conn):
             conn.execute(
-                "insert into join_requests (id, league_id, user_id, words, agreed_visibility,"
-                " agreed_replays, agreed_remote, terms_digest, agreed_staff, expires_at)"
-                " values (%s, %s, %s, %s, %s, %s, %s, %s, %s, now() + %s)",
-                (
-                    *(request_id, league_id, user_id, words, *terms.settings_of_league(league)),
-                    terms_digest,
-                    [_staff_key(one) for one in staff.list_staff(conn, league_id)],
-                    LIFE,
-                ),
+                """
+                insert into join_requests (id, league_id, user_id, words, agreed_visibility,
+                  agreed_replays, agreed_remote, terms_digest, agreed_staff, expires_at)
+                values (%(id)s, %(league)s, %(user)s, %(words)s, %(visibility)s, %(replays)s,
+                  %(remote)s, %(digest)s, %(roles)s, now() + %(life)s)
+                """,
+                {
+                    "id": request_id,
+                    "league": league_id,
+                    "user": user_id,
+                    "words": words,
+                    **settings._asdict(),
+                    "digest": terms_digest,
+                    "roles": terms.ROLES_NAMED,
+                    "life": LIFE,
+                },
             )
     except errors.UniqueViolation:
         raise Conflict("you asked already: wait for an answer, or withdraw the request") from None
@@ -202,7 +210,7 @@ def answer_requests(
     """
     if role is not None and role not in members.PLAIN:
         raise Invalid("role", "a request makes competitors or viewers")
-    conn.execute("select 1 from leagues where id = %s for share", (league.id,))
+    terms.share_league(conn, league.id)
     league = leagues.get_league(conn, league.id)
     now = terms.settings_of_league(league)
     wanted = None if request_ids is None else list(request_ids)
@@ -277,22 +285,17 @@ def _admit(conn: Connection, league: League, row: dict[str, Any], role: LeagueRo
         return
     leagues.set_member_role(conn, league.id, user_id, role)
     conn.execute(
-        "update league_members set agreed_visibility = %(agreed_visibility)s,"
-        " agreed_replays = %(agreed_replays)s, agreed_remote = %(agreed_remote)s,"
-        " terms_digest = %(terms_digest)s, agreed_at = %(created_at)s"
-        " where league_id = %(league_id)s and user_id = %(user_id)s",
-        row,
+        """
+        update league_members
+        set agreed_visibility = %(agreed_visibility)s, agreed_replays = %(agreed_replays)s,
+          agreed_remote = %(agreed_remote)s, agreed_staff = %(agreed_staff)s = %(roles)s,
+          terms_digest = %(terms_digest)s, agreed_at = %(created_at)s
+        where league_id = %(league_id)s and user_id = %(user_id)s
+        """,
+        {**row, "roles": terms.ROLES_NAMED},
     )
-    told = staff.list_staff(conn, league.id)
-    named = [one for one in told if _staff_key(one) in row["agreed_staff"]]
-    staff.record_staff_agreement(conn, league.id, user_id, named)
     if role is LeagueRole.COMPETITOR and not users.teams_of(conn, user_id):
         users.create_own_team(conn, users.get_user(conn, user_id).name, user_id)
-
-
-def _staff_key(one: staff.StaffMember) -> str:
-    """A person with the role: who gets another role needs another agreement."""
-    return f"{one.user_id}:{one.role}"
 
 
 def _select_requests(conn: Connection, tail: str, arguments: Sequence[object]) -> list[JoinRequest]:

@@ -11,7 +11,7 @@ from typing import Final
 from ladder.database.db import Connection, atomic_function
 from ladder.errors import Conflict, Forbidden
 from ladder.ids import SeasonId
-from ladder.leagues import agreements, leagues, seasons
+from ladder.leagues import leagues, seasons, terms
 from ladder.leagues.records import League, Season
 from ladder.leagues.request_models import LeagueChange
 from ladder.people import audit_log
@@ -34,7 +34,7 @@ def change_league(conn: Connection, by: Viewer, league: League, asked: LeagueCha
     is_seen_otherwise = asked.visibility is not None or asked.replay_visibility is not None
     if is_seen_otherwise and not may_appoint(by, league.id):
         raise Forbidden("Ask a host of the league: a co-host does not change who sees it.")
-    agreements.refuse_unagreed_settings(
+    terms.refuse_unagreed_settings(
         conn,
         league.id,
         asked.visibility or league.visibility,

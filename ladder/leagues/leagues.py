@@ -196,8 +196,7 @@ def set_member_role(
 ) -> None:
     """Gives a person this role; None removes them. Raises NotFound.
 
-    Agreements to an earlier role of the person end. A grader or commentator who stops being one
-    is noted in ``former_staff``.
+    A grader or commentator who stops being one is noted in ``former_staff``.
     """
     chosen = None if role is None else LeagueRole(role)
     conn.execute(
@@ -206,10 +205,6 @@ def set_member_role(
         " and user_id = %s and duty = any (%s) and duty <> %s on conflict (league_id, user_id)"
         " do update set role = excluded.role, ended_at = excluded.ended_at",
         (league_id, user_id, list(STAFF), chosen or ""),
-    )
-    conn.execute(
-        "delete from staff_agreements where league_id = %s and staff_id = %s and role <> %s",
-        (league_id, user_id, chosen or ""),
     )
     if chosen is None:
         conn.execute(

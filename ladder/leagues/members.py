@@ -1,4 +1,9 @@
-"""Gives and takes roles of a league, within the rights of the person who does it."""
+"""Members of a league and their roles, within the rights of the person who gives or takes a role.
+
+The terms of the league name the roles grader and commentator (``ladder.leagues.terms``). People
+with these roles never compete in a season of the league. If the role ends, they compete only in
+seasons that are made afterwards.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +14,13 @@ from typing import Final
 from ladder.database.db import Connection, atomic_function
 from ladder.enums import LeagueRole
 from ladder.errors import Conflict, Forbidden
-from ladder.ids import LeagueId, UserId
-from ladder.leagues import leagues, staff
-from ladder.leagues.records import League
+from ladder.ids import LeagueId, TeamId, UserId
+from ladder.leagues import leagues, members
+from ladder.leagues.records import League, Season
 from ladder.people import audit_log
 from ladder.people.permissions import may_appoint
 from ladder.people.records import Viewer
-from ladder.people.roles import ROLE, STAFF
+from ladder.people.roles import ROLE, SEASON_STAFF, STAFF
 
 PLAIN: Final = (LeagueRole.COMPETITOR, LeagueRole.VIEWER)
 """Roles that a co-host may give and take."""
@@ -83,7 +88,7 @@ def change_role(
     if role is not None and _is_blocked(conn, league, user_id):
         raise Conflict("unblock this person first: the league blocks them", field="user")
     if role in STAFF:
-        staff.refuse_competitor_as_staff(conn, league.id, user_id)
+        members.refuse_competitor_as_staff(conn, league.id, user_id)
     if before is LeagueRole.HOST:
         _refuse_last_host(conn, league)
     replace_role(conn, by.user_id, league.id, user_id, role)
@@ -127,3 +132,61 @@ def _refuse_last_host(conn: Connection, league: League) -> None:
     ).fetchone()
     if row is None or row[0] <= 1:
         raise Conflict("name another host first: this is the last host of the league", field="role")
+
+
+COMPETES: Final = (
+    "{} competes in a season of this league that is not finished; choose another person, or wait"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StaffMember:
+    """A grader or commentator of a league."""
+
+    user_id: UserId
+    name: str
+    role: LeagueRole
+
+
+def list_staff(conn: Connection, league_id: LeagueId) -> list[StaffMember]:
+    """Returns the graders and commentators of a league, by user id."""
+    rows = conn.execute(
+        "select u.id, u.name, m.duty from league_members m join users u on u.id = m.user_id"
+        " where m.league_id = %s and m.duty = any (%s) order by u.id",
+        (league_id, list(STAFF)),
+    )
+    return [StaffMember(user_id, name, LeagueRole(role)) for user_id, name, role in rows]
+
+
+def refuse_competitor_as_staff(conn: Connection, league_id: LeagueId, user_id: UserId) -> None:
+    """Raises Conflict if this person competes in an unfinished season of the league.
+
+    The caller has locked the league, so that no team enters at the same moment.
+    """
+    row = conn.execute(
+        "select u.name from users u where u.id = %s and exists ("
+        "  select 1 from season_competitors c join seasons s on s.id = c.season_id"
+        "  where c.user_id = u.id and s.league_id = %s and s.state <> 'finished')",
+        (user_id, league_id),
+    ).fetchone()
+    if row is not None:
+        raise Conflict(COMPETES.format(row[0]), field="role")
+
+
+def refuse_team_with_staff(conn: Connection, season: Season, team_id: TeamId) -> None:
+    """Raises Conflict if a person of this team is grader or commentator of the season's league.
+
+    Who gave the role up while the season was there is refused as well.
+    Locks the league for the caller's transaction, so that nobody of the team becomes one meanwhile.
+    """
+    conn.execute("select 1 from leagues where id = %s for share", (season.league_id,))
+    row = conn.execute(
+        f"select u.name, d.task from {SEASON_STAFF} d join memberships p on p.user_id = d.user_id"  # noqa: S608
+        " join users u on u.id = d.user_id"
+        " where d.season_id = %s and p.team_id = %s order by u.id limit 1",
+        (season.id, team_id),
+    ).fetchone()
+    if row is not None:
+        raise Conflict(
+            f"{row[0]} {row[1]} of this league: no team with this person competes in this season"
+        )

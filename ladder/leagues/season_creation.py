@@ -19,7 +19,7 @@ from ladder.database.db import Connection, atomic_function
 from ladder.enums import KAGGLE, OWN_SEAT, Json
 from ladder.errors import Invalid
 from ladder.ids import UserId
-from ladder.leagues import agreements, leagues, seasons
+from ladder.leagues import leagues, seasons, terms
 from ladder.leagues.measures import Measure
 from ladder.leagues.medals import MedalRules
 from ladder.leagues.records import League, Season
@@ -56,7 +56,7 @@ def make_season(conn: Connection, league: League, asked: NewSeason, game: Game[A
     """
     columns = season_columns(asked, game)
     if asked.remote_agents:
-        agreements.refuse_unagreed_settings(conn, league.id, remote=True)
+        terms.refuse_unagreed_settings(conn, league.id, remote=True)
     season = seasons.create_season(conn, league.id, columns)
     quotas.check_season_quota(conn, league.id)
     return season

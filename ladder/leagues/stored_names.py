@@ -16,7 +16,7 @@ from psycopg import errors, sql
 
 from ladder.database.db import Connection
 from ladder.database.migrate import try_while_busy
-from ladder.leagues.joining import team_digest
+from ladder.leagues.invitations import team_digest
 from ladder.people.user_names import look_alike_key
 from ladder.slugs import normal_cell, normal_text
 from ladder.telemetry import log_event

@@ -1,18 +1,24 @@
-"""Writes the terms of a league from its settings, and compares settings.
+"""The terms of a league: one text made from its settings, and what each member agreed to.
 
-A new member agrees to the current text. Later settings must not show more to more people, unless
-these members agree to wider terms.
+A membership stores the digest of the text and the settings in it. Later settings must not show more
+to more people, unless these members agree to wider terms.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from itertools import product
 from typing import Final, NamedTuple
 
+from ladder.database.db import Connection, atomic_function
 from ladder.enums import LeagueRole, ReplayVisibility, Visibility
+from ladder.errors import Conflict, NotFound
+from ladder.ids import LeagueId, UserId
+from ladder.leagues import league_blocks, leagues
 from ladder.leagues.records import League
+from ladder.people.roles import STAFF
 
 REPLAYS: Final = {
     ReplayVisibility.PUBLIC: (
@@ -34,19 +40,8 @@ REMOTE: Final = (
     " Their time is measured over the network, and their owners see matches as they are played."
 )
 """For a season that takes remote agents."""
-STAFF_TERMS: Final = {
-    LeagueRole.GRADER: (
-        "{} is a grader: this person sees the logs of your agents in this league and why an agent"
-        " failed, but neither code nor scrims."
-    ),
-    LeagueRole.COMMENTATOR: (
-        "{} is a commentator: this person sees replays of your agents before the season ends, also"
-        " where others wait for its end."
-    ),
-}
-"""For a person whom a host named grader or commentator."""
-StaffName = tuple[str, LeagueRole]
-"""Name and role of a grader or commentator."""
+ROLES_NAMED: Final = [role.value for role in STAFF]
+"""The roles that the text names, as a request to join stores them."""
 
 
 class TermsSettings(NamedTuple):
@@ -58,71 +53,220 @@ class TermsSettings(NamedTuple):
     """Whether its seasons may take remote agents."""
 
 
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Terms that a member agreed to. If a host added the member, digest and moment are None."""
+
+    visibility: Visibility
+    replays: ReplayVisibility
+    terms_digest: str | None
+    at: datetime | None
+    names_staff: bool
+    """Whether these terms name the roles grader and commentator."""
+
+
 def settings_of_league(league: League) -> TermsSettings:
     """Returns the league's current settings."""
     return TermsSettings(league.visibility, league.replay_visibility, league.remote_agents)
 
 
-def terms_text(
-    visibility: Visibility,
-    replays: ReplayVisibility,
-    remote: bool = False,
-    staff: Sequence[StaffName] = (),
-) -> str:
-    """Returns the text, one sentence a line. It names the graders and commentators in ``staff``."""
-    told = (REMOTE.replace("this season", "seasons that say so", 1),) if remote else ()
-    seer = "Everybody sees" if visibility is Visibility.PUBLIC else "Members see"
+def terms_text(settings: TermsSettings) -> str:
+    """Returns the text, one sentence a line."""
+    remote = (REMOTE.replace("this season", "seasons that say so", 1),) if settings.remote else ()
+    is_public = settings.visibility is Visibility.PUBLIC
+    viewers = "Everybody sees" if is_public else "Members see"
     return "\n".join(
         (
             "This site stores your account, the agents that you upload, what they print, and the "
             "results and replays of their matches. Its page Privacy says how long the site keeps "
             "it, and how you delete it.",
-            f"{seer} the leaderboard, the matches, and the names of teams and agents.",
-            REPLAYS[replays],
-            "Only your team sees the code of its agents. Only your team, and graders to whom it "
-            "agreed, see the logs of its agents and the details of a fault. Whoever sees a match "
-            "sees how it ended, such as a time-out.",
+            f"{viewers} the leaderboard, the matches, and the names of teams and agents.",
+            REPLAYS[settings.replays],
+            "Only your team sees the code of its agents. Only your team and graders see the logs "
+            "of its agents and the details of a fault. Whoever sees a match sees how it ended, "
+            "such as a time-out.",
             "Others see the name of your team. That is your name, until you rename the team or "
             "join another. Only your team and the hosts see your own name. An id that a host gave "
             "you is for hosts only.",
             "If a host's list names your team, only people on that list are its members.",
             "Administrators of this site see what hosts see, and every replay.",
-            "A host may name graders, who read logs, and commentators, who see replays early. "
-            "Graders and commentators see no more than others until all people of your team agree.",
-            *told,
-            *(STAFF_TERMS[role].format(name) for name, role in staff),
+            "A host may name graders at any time. They see the logs of your agents in this league "
+            "and why an agent failed, but neither code nor scrims.",
+            "A host may name commentators at any time. They see replays of your agents before the "
+            "season ends, also where others wait for its end.",
+            *remote,
             "No host shows more of this to more people unless you agree.",
         )
     )
 
 
-def terms_digest(
-    visibility: Visibility,
-    replays: ReplayVisibility,
-    remote: bool = False,
-    staff: Sequence[StaffName] = (),
-) -> str:
-    """Returns the SHA-256 of the text, which identifies a consent."""
-    return hashlib.sha256(terms_text(visibility, replays, remote, staff).encode()).hexdigest()
+def terms_digest(settings: TermsSettings) -> str:
+    """Returns the SHA-256 of the text, which identifies what a person agrees to."""
+    return hashlib.sha256(terms_text(settings).encode()).hexdigest()
 
 
-def settings_with_digest(named: str, staff: Sequence[StaffName] = ()) -> TermsSettings | None:
-    """Returns the settings whose text with these names has this digest; None if there is none."""
-    for each in product(
-        (Visibility.PUBLIC, Visibility.INVITATION), ReplayVisibility, (False, True)
-    ):
-        if terms_digest(*each, staff) == named:
-            return TermsSettings(*each)
-    return None
+SETTINGS_OF_DIGEST: Final = {
+    terms_digest(settings): settings
+    for settings in (
+        TermsSettings(*values)
+        for values in product(
+            (Visibility.PUBLIC, Visibility.INVITATION), ReplayVisibility, (False, True)
+        )
+    )
+}
+"""The settings of each text. An invitation league and a private one have the same text."""
 
 
-def is_covered_by(agreed: TermsSettings, wished: TermsSettings) -> bool:
-    """Whether the wished settings show nothing more, or sooner, than the agreed ones.
+def is_covered_by(agreed: TermsSettings, asked: TermsSettings) -> bool:
+    """Whether the asked settings show nothing more, or sooner, than the agreed ones.
 
     MEMBERS shows a replay to members immediately; AFTER_CLOSE shows it to more people later.
     Neither covers the other.
     """
-    audience = agreed.visibility is Visibility.PUBLIC or wished.visibility is not Visibility.PUBLIC
-    replays = wished.replays in (agreed.replays, ReplayVisibility.OWN)
-    remote = agreed.remote or not wished.remote
+    audience = agreed.visibility is Visibility.PUBLIC or asked.visibility is not Visibility.PUBLIC
+    replays = asked.replays in (agreed.replays, ReplayVisibility.OWN)
+    remote = agreed.remote or not asked.remote
     return audience and remote and (replays or agreed.replays is ReplayVisibility.PUBLIC)
+
+
+def agreement_of_member(conn: Connection, league_id: LeagueId, user_id: UserId) -> Agreement | None:
+    """Returns what this member agreed to; None for a person who is not a member."""
+    row = conn.execute(
+        """
+        select agreed_visibility, agreed_replays, terms_digest, agreed_at, agreed_staff
+        from league_members where league_id = %(league)s and user_id = %(user)s
+        """,
+        {"league": league_id, "user": user_id},
+    ).fetchone()
+    if row is None:
+        return None
+    return Agreement(Visibility(row[0]), ReplayVisibility(row[1]), *row[2:])
+
+
+@atomic_function
+def record_consent(conn: Connection, league: League, user_id: UserId, digest: str) -> TermsSettings:
+    """Records that a person agrees to a text, and returns its settings.
+
+    The text is that of the current terms, or of wider ones. In a public league a person who is not
+    yet a member becomes a competitor. Raises Conflict if the digest is of another text, or of
+    narrower terms than the current ones. Raises NotFound if the person may not join.
+    """
+    share_league(conn, league.id)
+    league = leagues.get_league(conn, league.id)
+    league_blocks.refuse_blocked_person(conn, league.id, user_id)
+    settings = SETTINGS_OF_DIGEST.get(digest)
+    if settings is None or not is_covered_by(settings, settings_of_league(league)):
+        raise Conflict("terms: this digest is not that of the league's terms or of wider terms")
+    if agreement_of_member(conn, league.id, user_id) is None:
+        if league.visibility is not Visibility.PUBLIC:
+            raise NotFound.of("league")
+        leagues.set_member_role(conn, league.id, user_id, LeagueRole.COMPETITOR)
+    write_agreement(conn, league.id, user_id, settings)
+    return settings
+
+
+@atomic_function
+def refuse_unagreed_settings(
+    conn: Connection,
+    league_id: LeagueId,
+    visibility: Visibility | None = None,
+    replays: ReplayVisibility | None = None,
+    *,
+    remote: bool = False,
+) -> None:
+    """Raises Conflict if people agreed to narrower terms than these settings need.
+
+    Settings that are None stay as they are. ``remote`` means a season that takes remote agents. The
+    function counts members, except hosts, who agreed to less. It also counts teams that entered
+    without a member. They are assumed to have agreed to the settings at that time. Teams that the
+    service made for itself do not count.
+
+    The league stays locked for the caller's transaction, so nobody joins during the change.
+    """
+    league = leagues.lock_league(conn, league_id)
+    now = settings_of_league(league)
+    asked = TermsSettings(
+        visibility or now.visibility, replays or now.replays, remote or now.remote
+    )
+    if is_covered_by(now, asked):
+        return
+    rows = conn.execute(
+        """
+        select agreed_visibility, agreed_replays, agreed_remote, count(*) from league_members
+        where league_id = %(league)s and role <> 'host' and duty is null group by 1, 2, 3
+        """,
+        {"league": league_id},
+    ).fetchall()
+    people = sum(
+        count
+        for seen, shown, agreed_remote, count in rows
+        if not is_covered_by(
+            TermsSettings(Visibility(seen), ReplayVisibility(shown), agreed_remote), asked
+        )
+    )
+    row = conn.execute(
+        """
+        select count(distinct e.team_id) from entries e join seasons s on s.id = e.season_id
+        join teams t on t.id = e.team_id and t.created_by is not null
+        where s.league_id = %(league)s and not e.is_anchor and not exists (
+          select 1 from memberships p
+          join league_members m on m.user_id = p.user_id and m.league_id = s.league_id
+          where p.team_id = e.team_id
+        )
+        """,
+        {"league": league_id},
+    ).fetchone()
+    assert row is not None
+    teams: int = row[0]
+    if people or teams:
+        same_replays = now._replace(visibility=asked.visibility)
+        widened = "replay_visibility" if is_covered_by(now, same_replays) else "visibility"
+        raise Conflict(
+            f"{who_must_agree(people, teams)} must first run: peck league consent {league.slug}"
+            f" --visibility {asked.visibility} --replays {asked.replays}"
+            f"{' --remote-agents' * asked.remote}",
+            field="remote_agents" if remote else widened,
+        )
+
+
+def who_must_agree(people: int, teams: int) -> str:
+    """Says who has not agreed to a setting, as the start of a sentence on what they must do."""
+    parts = [
+        f"{count} {noun if count == 1 else f'{noun}s'}{rest}"
+        for count, noun, rest in (
+            (people, "member", ""),
+            (teams, "team", " whose people are not members"),
+        )
+        if count
+    ]
+    verb = "has" if people + teams == 1 else "have"
+    sentence = f"{' and '.join(parts)} {verb} not agreed to this setting."
+    if not teams:
+        return f"{sentence} {'This member' if people == 1 else 'Each of them'}"
+    return f"{sentence} {'Each of these members and one' if people else 'One'} person of each team"
+
+
+def write_agreement(
+    conn: Connection, league_id: LeagueId, user_id: UserId, settings: TermsSettings
+) -> None:
+    """Stores that a member agrees to the text of these settings now."""
+    conn.execute(
+        """
+        update league_members
+        set agreed_visibility = %(visibility)s, agreed_replays = %(replays)s,
+          agreed_remote = %(remote)s, agreed_staff = true, terms_digest = %(digest)s,
+          agreed_at = now()
+        where league_id = %(league)s and user_id = %(user)s
+        """,
+        {
+            **settings._asdict(),
+            "digest": terms_digest(settings),
+            "league": league_id,
+            "user": user_id,
+        },
+    )
+
+
+def share_league(conn: Connection, league_id: LeagueId) -> None:
+    """Locks a league for the caller's transaction, so its settings stay as they are."""
+    conn.execute("select 1 from leagues where id = %s for share", (league_id,))

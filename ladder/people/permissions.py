@@ -28,9 +28,10 @@ whom it names, and no graders |
 | a notice, a channel, a private feed | the person alone |
 
 Hosts are hosts and co-hosts. Graders and commentators see only what belongs to teams of which all
-people agreed to them (``Viewer.agreeing``). "Alone" excludes hosts and admins: an agent's output
-may contain secrets of its owner, and running a league does not need it. The answer for a hidden
-resource is the same as for a missing one. Scopes of a token do not limit reading.
+people agreed to terms that name these roles (``Viewer.agreeing``). "Alone" excludes hosts and
+admins: an agent's output may contain secrets of its owner, and running a league does not need it.
+The answer for a hidden resource is the same as for a missing one. Scopes of a token
+do not limit reading.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ class Viewer:
     team_ids: frozenset[TeamId] = frozenset()
     roles: dict[LeagueId, LeagueRole] = field(default_factory=dict)
     agreeing: dict[LeagueId, frozenset[TeamId]] = field(default_factory=dict)
-    """For a grader or commentator: teams of which all people agreed to this person's role."""
+    """For a grader or commentator: teams of which all people agreed to terms with this role."""
 
 
 STRANGER = Viewer()

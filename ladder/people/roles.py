@@ -36,7 +36,7 @@ ROLE_SCOPES: Final[Mapping[LeagueRole, frozenset[RoleScope]]] = MappingProxyType
     }
 )
 STAFF: Final = (LeagueRole.GRADER, LeagueRole.COMMENTATOR)
-"""Roles that the terms name by person, and that never compete."""
+"""Roles that the terms name, and that never compete."""
 DUTIES: Final = (LeagueRole.CO_HOST, *STAFF)
 """Roles that the column ``duty`` holds; ``role`` is then viewer. So a process of the version
 before, which does not know them, sees a viewer."""

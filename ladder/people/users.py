@@ -235,23 +235,28 @@ def viewer_of_user(
 
 
 def _agreeing_teams(conn: Connection, user_id: UserId) -> dict[LeagueId, frozenset[TeamId]]:
-    """Returns by league the teams of which all people agreed to this person's present role.
+    """Returns by league of a grader or commentator the teams of which all people agreed to terms
+    that name these roles.
 
     The team of the reference agents, which nobody made and which has no people, agrees.
     """
     rows = conn.execute(
-        "select s.league_id, array_agg(t.id) from league_members s cross join teams t"
-        " where s.user_id = %s and s.duty = any (%s) and ("
-        "   t.created_by is null and not exists"
-        "     (select 1 from memberships m where m.team_id = t.id)"
-        "   or t.id in (select m.team_id from staff_agreements a"
-        "     join memberships m on m.user_id = a.user_id where a.league_id = s.league_id"
-        "       and a.staff_id = s.user_id and a.role = s.duty group by m.team_id"
-        "     having count(*) = (select count(*) from memberships o where o.team_id = m.team_id)))"
-        " group by 1",
-        (user_id, list(STAFF)),
+        """
+        select s.league_id, array_agg(t.id) from league_members s cross join teams t
+        where s.user_id = %(user)s and s.duty = any (%(roles)s) and (
+          t.created_by is null and not exists (select 1 from memberships m where m.team_id = t.id)
+          or t.id in (
+            select m.team_id from league_members a join memberships m on m.user_id = a.user_id
+            where a.league_id = s.league_id and a.agreed_staff
+            group by m.team_id
+            having count(*) = (select count(*) from memberships o where o.team_id = m.team_id)
+          )
+        )
+        group by 1
+        """,
+        {"user": user_id, "roles": list(STAFF)},
     )
-    return {LeagueId(league): frozenset(TeamId(t) for t in found) for league, found in rows}
+    return {LeagueId(league): frozenset(TeamId(t) for t in teams) for league, teams in rows}
 
 
 def _row_or_not_found(row: T | None, what: str) -> T:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from ladder.enums import LeagueRole, ReplayVisibility, Visibility
 from ladder.field_types import AwareDatetime, Line
 from ladder.ids import InvitationId
-from ladder.leagues import agreements, invitations, joining, staff, terms
+from ladder.leagues import invitations, terms
 from ladder.leagues.records import League
 from ladder.people.records import Viewer
 from services.http import permissions
@@ -102,16 +102,15 @@ class ConsentRequest(BaseModel):
 
 def terms_out(conn: Db, who: Viewer, league: League, settings: terms.TermsSettings) -> TermsOut:
     """The terms of these settings, and whether the viewer agreed to them."""
-    named = staff.staff_names(conn, league.id)
-    out = TermsOut(
-        text=terms.terms_text(*settings, named),
-        digest=terms.terms_digest(*settings, named),
-        agreed=False,
+    digest = terms.terms_digest(settings)
+    agreement = terms.agreement_of_member(conn, league.id, who.user_id) if who.user_id else None
+    agreed = agreement is not None and agreement.terms_digest == digest
+    return TermsOut(
+        text=terms.terms_text(settings),
+        digest=digest,
+        agreed=agreed,
+        agreed_at=agreement.at if agreement is not None and agreed else None,
     )
-    found = agreements.agreement_of_member(conn, league.id, who.user_id) if who.user_id else None
-    if found is not None and found.terms_digest == out.digest:
-        out.agreed, out.agreed_at = True, found.at
-    return out
 
 
 @router.post(
@@ -183,7 +182,7 @@ def read_invitation_terms(body: InvitationCode, conn: Db, who: Known) -> Invitat
 def join_league(body: JoinRequest, conn: Db, who: Writer) -> JoinedOut:
     """Agrees to the terms with this digest. Joining again with the same code changes no role."""
     assert who.user_id is not None
-    _, league, role = joining.join_league(conn, who.user_id, body.code, body.terms)
+    _, league, role = invitations.join_league(conn, who.user_id, body.code, body.terms)
     return JoinedOut(league_id=league.id, slug=league.slug, title=league.title, role=role)
 
 
@@ -219,7 +218,5 @@ def give_consent(league: LeagueKey, body: ConsentRequest, conn: Db, who: Writer)
     caller becomes a competitor."""
     assert who.user_id is not None
     found = permissions.visible_league(conn, who, league)
-    agreements.record_consent(conn, found, who.user_id, body.terms)
-    settings = terms.settings_with_digest(body.terms, staff.staff_names(conn, found.id))
-    assert settings is not None
+    settings = terms.record_consent(conn, found, who.user_id, body.terms)
     return terms_out(conn, who, found, settings)

@@ -203,7 +203,8 @@ def put_member(
     who: Host,
 ) -> None:
     """Hosts and administrators only; co-hosts give the roles competitor and viewer. Replaces the
-    user's earlier role. A grader or commentator sees only teams of which all people agreed."""
+    user's earlier role. A grader or commentator sees only teams of which all people agreed to
+    the terms."""
     found = permissions.hosted_league(conn, who, league)
     members.change_role(conn, who, found, users.require_user(conn, user), body.role)
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ladder.enums import LeagueRole
 from ladder.ids import TeamId
-from ladder.leagues import leagues, records, roster_file
+from ladder.leagues import leagues, records
 from ladder.leagues import rosters as stored
 from ladder.leagues.measures import Estimate
 from ladder.people.permissions import may_manage
@@ -122,8 +122,8 @@ def import_roster(
     """
     found = permissions.hosted_league(conn, who, league)
     try:
-        expected = roster_file.parse_roster(body.csv)
-    except roster_file.RosterError as error:
+        expected = stored.parse_roster(body.csv)
+    except stored.RosterError as error:
         places = [
             {"where": f"line {fault.line}, {fault.column or 'line'}", "message": fault.message}
             for fault in error.faults

@@ -40,7 +40,7 @@ def give_role(
     """Give a person a role in a league, or take it with `none`; hosts only.
 
     Co-hosts give the roles competitor and viewer. Graders and commentators see only teams of which
-    all people agreed.
+    all people agreed to the terms.
     """
     with connect() as ladder:
         if role == "none":

@@ -11,7 +11,7 @@ from ladder.database.db import Connection
 from ladder.errors import LadderError
 from ladder.field_types import Line
 from ladder.ids import JoinRequestId
-from ladder.leagues import join_requests, staff, terms
+from ladder.leagues import join_requests, terms
 from ladder.leagues.join_requests import RequestState
 from ladder.leagues.records import League
 from ladder.people.records import Viewer
@@ -82,7 +82,7 @@ def request_page(
 ) -> Response:
     """The page, with the errors of a refused form."""
     assert who.user_id is not None
-    told = (*terms.settings_of_league(league), staff.staff_names(conn, league.id))
+    settings = terms.settings_of_league(league)
     newest = join_requests.requests_of_person(conn, who.user_id, league.id, 1)
     return render(
         request,
@@ -92,7 +92,7 @@ def request_page(
         role=who.roles.get(league.id),
         newest=newest[0] if newest else None,
         waits=bool(newest) and newest[0].state is RequestState.WAITING,
-        lines=terms.terms_text(*told).splitlines(),
-        digest=terms.terms_digest(*told),
+        lines=terms.terms_text(settings).splitlines(),
+        digest=terms.terms_digest(settings),
         form=form,
     )

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Form, Query, Request, Response
 from ladder.database.db import Connection
 from ladder.errors import LadderError
 from ladder.ids import UserId
-from ladder.leagues import invitations, joining, staff, terms
+from ladder.leagues import invitations, terms
 from ladder.people.records import Viewer
 from services.http import auth
 from services.http.app_state import Db
@@ -73,7 +73,7 @@ def _terms_page(request: Request, conn: Connection, who: Viewer, code: str) -> R
     except LadderError as error:
         return _refused(request, error, code)
     had = who.roles.get(league.id)
-    told = (*terms.settings_of_league(league), staff.staff_names(conn, league.id))
+    settings = terms.settings_of_league(league)
     return render(
         request,
         "join.html",
@@ -81,10 +81,10 @@ def _terms_page(request: Request, conn: Connection, who: Viewer, code: str) -> R
         league=league,
         role=invitation.role,
         had=had,
-        gives_more=had is None or joining.is_wider_role(invitation.role, had),
+        gives_more=had is None or invitations.is_wider_role(invitation.role, had),
         code=code.strip(),
-        terms=terms.terms_text(*told),
-        digest=terms.terms_digest(*told),
+        terms=terms.terms_text(settings),
+        digest=terms.terms_digest(settings),
     )
 
 
@@ -103,7 +103,7 @@ def join_league(
         return redirect(formatting.sign_in_address("/join", code=code))
     auth.check_scopes(who, ["agents:write"])
     try:
-        _, league, _ = joining.join_league(conn, who.user_id, code, digest)
+        _, league, _ = invitations.join_league(conn, who.user_id, code, digest)
     except LadderError as error:
         return _refused(request, error, code)
     return redirect(f"/leagues/{league.slug}?joined=true")

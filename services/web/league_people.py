@@ -13,14 +13,12 @@ from ladder.errors import Invalid, LadderError
 from ladder.field_types import KEY, Key, Line
 from ladder.ids import UserId
 from ladder.leagues import (
-    agreements,
     join_requests,
     league_blocks,
     league_update,
     members,
     rosters,
     seasons,
-    staff,
     terms,
 )
 from ladder.leagues.members import Member
@@ -80,7 +78,7 @@ class RoleForm(BaseModel):
 
 @router.get("/leagues/{league}/terms")
 def show_terms(request: Request, league: LeagueKey, conn: Db, who: Visitor) -> Response:
-    """Shows what joining means, and to whom the visitor has not agreed yet."""
+    """Shows what joining means, and who is grader or commentator."""
     found = permissions.visible_league(conn, who, league)
     return terms_page(request, conn, who, found)
 
@@ -97,7 +95,7 @@ def agree_to_terms(
     try:
         digest = str(given.get("digest", ""))[:64]
         with conn.transaction():
-            agreements.record_consent(conn, found, who.user_id, digest)
+            terms.record_consent(conn, found, who.user_id, digest)
     except LadderError as error:
         return terms_page(request, conn, who, found, wrong=error.message)
     return redirect(f"/leagues/{found.slug}/terms")
@@ -107,19 +105,19 @@ def terms_page(
     request: Request, conn: Connection, who: Viewer, league: League, wrong: str | None = None
 ) -> Response:
     """The terms, with a button for a member who has not agreed to them."""
-    told = (*terms.settings_of_league(league), staff.staff_names(conn, league.id))
-    digest = terms.terms_digest(*told)
-    agreed = who.user_id and agreements.agreement_of_member(conn, league.id, who.user_id)
+    settings = terms.settings_of_league(league)
+    digest = terms.terms_digest(settings)
+    agreement = who.user_id and terms.agreement_of_member(conn, league.id, who.user_id)
     return render(
         request,
         "terms.html",
         status=422 if wrong else 200,
         league=league,
-        lines=terms.terms_text(*told).splitlines(),
+        lines=terms.terms_text(settings).splitlines(),
         digest=digest,
-        agreement=agreed if agreed and agreed.terms_digest == digest else None,
+        agreement=agreement if agreement and agreement.terms_digest == digest else None,
         is_member=league.id in who.roles,
-        unagreed=staff.staff_not_agreed_to(conn, league.id, who.user_id) if who.user_id else [],
+        staff=members.list_staff(conn, league.id),
         wrong=wrong,
     )
 

@@ -17,12 +17,13 @@ from ladder.enums import MatchKind, MatchState
 from ladder.errors import NotFound
 from ladder.field_types import KEY
 from ladder.ids import LeagueId, SeasonId
-from ladder.leagues import leagues, records, seasons, staff, terms
+from ladder.leagues import leagues, members, records, seasons, terms
 from ladder.leagues.records import League, Season
 from ladder.matches import history
 from ladder.matches.records import Match
 from ladder.people.permissions import may_appoint, may_manage, may_see
 from ladder.people.records import Viewer
+from ladder.people.roles import STAFF
 from ladder.reports import season_health
 from ladder.standings.board_ranking import Board
 from ladder.standings.board_records import BoardRow
@@ -172,14 +173,25 @@ def league_page(
         remote=terms.REMOTE,
         joined=confirmation.joined,
         done=confirmation.done,
-        unagreed=staff.staff_not_agreed_to(conn, found.id, who.user_id)
-        if who.user_id and found.id in who.roles
-        else [],
-        terms=terms.terms_text(*terms.settings_of_league(found), staff.staff_names(conn, found.id)),
+        must_agree=lacks_agreement(conn, who, found),
+        terms=terms.terms_text(terms.settings_of_league(found)),
         playing=playing_in_league(conn, who, found),
         running=summaries.list_running(conn, who, found.id),
         has_tournaments=bool(tournaments.list_tournaments(conn, who, found.id, limit=1)),
         **values,
+    )
+
+
+def lacks_agreement(conn: Connection, viewer: Viewer, league: League) -> bool:
+    """Whether the league has graders or commentators, and the visitor is a member who agreed to
+    terms without these roles."""
+    if viewer.user_id is None or viewer.roles.get(league.id) in (None, *STAFF):
+        return False
+    agreement = terms.agreement_of_member(conn, league.id, viewer.user_id)
+    return (
+        agreement is not None
+        and not agreement.names_staff
+        and bool(members.list_staff(conn, league.id))
     )
 
 

@@ -11,10 +11,9 @@ from starlette.exceptions import HTTPException
 
 from ladder.database.db import Connection
 from ladder.errors import Invalid, LadderError
-from ladder.leagues import roster_file, rosters
+from ladder.leagues import rosters
 from ladder.leagues.records import League
-from ladder.leagues.roster_file import RosterError
-from ladder.leagues.rosters import ImportedLine, LineChange
+from ladder.leagues.rosters import ImportedLine, LineChange, RosterError
 from ladder.people.records import Viewer
 from services.http import auth, permissions
 from services.http.app_state import Db
@@ -75,11 +74,11 @@ def import_roster(
     found = permissions.hosted_league(conn, who, league)
     auth.check_scopes(who, SCOPES)
     form, is_dry = Form.of(given, FIELDS), given.get("act") == "check"
-    faults: list[roster_file.RosterFault] = []
+    faults: list[rosters.RosterFault] = []
     try:
         if "too_large" in given:
             raise Invalid("csv", form_texts.ROSTER_TOO_LARGE)
-        expected = roster_file.parse_roster(checked_text(form))
+        expected = rosters.parse_roster(checked_text(form))
         with conn.transaction():
             done = rosters.import_roster(conn, found.id, expected, by=who.user_id, is_dry=is_dry)
         if not is_dry:
@@ -110,7 +109,7 @@ def roster_page(
     league: League,
     form: Form,
     *,
-    faults: Sequence[roster_file.RosterFault] = (),
+    faults: Sequence[rosters.RosterFault] = (),
     done: Sequence[ImportedLine] = (),
     is_dry: bool = False,
 ) -> Response:

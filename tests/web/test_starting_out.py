@@ -10,7 +10,7 @@ import pytest
 
 from ladder.database.db import connect
 from ladder.enums import LeagueRole, MatchKind, VoidCause
-from ladder.leagues import invitations, joining, leagues, seasons, staff
+from ladder.leagues import invitations, leagues, seasons, terms
 from ladder.matches import lease, live_matches, matches, workers
 from ladder.matches.records import LineupSeat
 from ladder.people import tokens, users
@@ -200,8 +200,8 @@ def test_an_invited_stranger_reads_who_invites_and_keeps_the_invitation(site: Si
         wrong = site.get("/join?code=join_typed", site.contest.stranger_token)
         assert "This code is mistyped, expired, revoked or used up; ask" in wrong.text
         assert 'value="join_typed"' in wrong.text
-        digest = staff.current_digest(conn, league)
-        joining.join_league(conn, guest_id, code, digest)
+        digest = terms.terms_digest(terms.settings_of_league(league))
+        invitations.join_league(conn, guest_id, code, digest)
         conn.commit()
         again = site.get(link, site.contest.stranger_token).text
         assert "You are already in this league, as competitor." in again

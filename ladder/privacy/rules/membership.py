@@ -42,8 +42,8 @@ RULES: Final = (
     ),
     Rule(
         "staff_agreements",
-        "The graders and commentators to whom you agreed",
-        "as long as the role",
+        "The graders and commentators to whom you agreed in an earlier version",
+        "as long as the account",
         mine="x.user_id = %(user)s or x.staff_id = %(user)s",
         deleted=True,
     ),

@@ -156,20 +156,19 @@ def notice_of(world: World, person: str, kind: str) -> tuple[str, str]:
     return found["title"], found["text"]
 
 
-def test_a_request_agrees_to_the_role_that_the_terms_named(world: World, club: str) -> None:
-    host, admin = world.client("host"), world.client("admin")
-    kept, changed = (admin.create_user(name)["id"] for name in ("Kept", "Changed"))
-    host.put_member(club, kept, "grader")
-    host.put_member(club, changed, "commentator")
-    ask(world, "rival")
-    host.put_member(club, changed, "grader")
-    host.answer_requests(club, "approve", all=True)
+def test_a_request_agrees_to_the_roles_that_its_terms_named(world: World, club: str) -> None:
+    host = world.client("host")
+    asked, older = ask(world, "rival"), ask(world, "insider")
+    with world.connect() as conn:
+        conn.execute("update join_requests set agreed_staff = '{}' where id = %s", (older,))
+    host.answer_requests(club, "approve", requests=[asked, older])
     with world.connect() as conn:
         rows = conn.execute(
-            "select staff_id, role from staff_agreements where user_id = %s",
-            (world.users["rival"],),
+            "select user_id, agreed_staff from league_members where user_id = any (%s)"
+            " and league_id = (select id from leagues where slug = %s)",
+            ([world.users["rival"], world.users["insider"]], club),
         ).fetchall()
-    assert rows == [(kept, "grader")]
+    assert dict(rows) == {world.users["rival"]: True, world.users["insider"]: False}
 
 
 def test_a_request_is_withdrawn_and_an_old_one_expires(world: World, club: str) -> None:

@@ -12,7 +12,7 @@ from ladder.database import db
 from ladder.database.db import Connection
 from ladder.enums import Visibility
 from ladder.errors import Conflict, Forbidden, Invalid, NotFound
-from ladder.leagues import invitations, joining, leagues, stored_names, terms
+from ladder.leagues import invitations, leagues, stored_names, terms
 from ladder.leagues.sign_up import SignUpMode, sign_up
 from ladder.people import device_logins, passwords, sessions, tokens, users
 from ladder.people.device_logins import LoginState
@@ -129,8 +129,8 @@ def test_the_mode_decides_who_may_sign_up(contest: Contest) -> None:
     with pytest.raises(NotFound, match="used up"):
         sign_up(conn, SignUpMode.INVITATION, other, HASH)
     _, league = invitations.read_code(conn, eve.id, code)
-    digest = terms.terms_digest(*terms.settings_of_league(league))
-    joining.join_league(conn, eve.id, code, digest)
+    digest = terms.terms_digest(terms.settings_of_league(league))
+    invitations.join_league(conn, eve.id, code, digest)
     assert [mine.name for mine in users.teams_of(conn, eve.id)] == ["eve"]
 
 

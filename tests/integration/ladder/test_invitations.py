@@ -10,7 +10,7 @@ from ladder.database.db import Connection
 from ladder.enums import LeagueRole, ReplayVisibility, Visibility
 from ladder.errors import Conflict, LadderError, NotFound
 from ladder.ids import UserId
-from ladder.leagues import agreements, invitations, joining, leagues, members, records, terms
+from ladder.leagues import invitations, leagues, members, records, terms
 from ladder.people import permissions, users
 from tests.integration.ladder.contest import Contest, make_contest
 
@@ -37,10 +37,14 @@ def invite(club: Contest, role: str = "competitor", **more: object) -> tuple[str
     return made.id, code
 
 
+def digest_of(visibility: Visibility, replays: ReplayVisibility) -> str:
+    return terms.terms_digest(terms.TermsSettings(visibility, replays))
+
+
 def join(club: Contest, user: UserId, code: str) -> LeagueRole:
     league = leagues.get_league(club.conn, club.league.id)
-    digest = terms.terms_digest(league.visibility, league.replay_visibility)
-    return joining.join_league(club.conn, user, code, digest)[2]
+    digest = digest_of(league.visibility, league.replay_visibility)
+    return invitations.join_league(club.conn, user, code, digest)[2]
 
 
 def person(club: Contest, name: str) -> UserId:
@@ -60,9 +64,9 @@ def test_a_code_makes_its_user_a_competitor(club: Contest) -> None:
     (team,) = users.teams_of(club.conn, ada)
     assert (team.name, team.slug) == ("Ada Lovelace", "ada-lovelace")
     assert permissions.may_enter(after, seen, team.id)
-    kept = agreements.agreement_of_member(club.conn, club.league.id, ada)
+    kept = terms.agreement_of_member(club.conn, club.league.id, ada)
     assert kept is not None
-    assert kept.terms_digest == terms.terms_digest(BY_CODE, OWN)
+    assert kept.terms_digest == digest_of(BY_CODE, OWN)
     assert kept.at is not None
 
 
@@ -112,25 +116,25 @@ def test_a_private_league_takes_no_codes(club: Contest) -> None:
 def test_changed_terms_must_be_read_again(club: Contest) -> None:
     ada = person(club, "ada")
     _, code = invite(club)
-    stale = terms.terms_digest(BY_CODE, OWN)
+    stale = digest_of(BY_CODE, OWN)
     leagues.update_league(club.conn, club.league.id, replay_visibility=PUBLIC)
     with pytest.raises(Conflict, match="read them again"):
-        joining.join_league(club.conn, ada, code, stale)
+        invitations.join_league(club.conn, ada, code, stale)
 
 
 def test_settings_are_widened_only_with_consent_of_competitors(club: Contest) -> None:
     ada = person(club, "ada")
     _, code = invite(club)
     widen = (club.conn, club.league.id, BY_CODE, PUBLIC)
-    agreements.refuse_unagreed_settings(*widen)  # only the host is in the league
+    terms.refuse_unagreed_settings(*widen)  # only the host is in the league
     join(club, ada, code)
     with pytest.raises(Conflict, match=r"1 member has not agreed.*--replays public"):
-        agreements.refuse_unagreed_settings(*widen)
-    agreements.refuse_unagreed_settings(club.conn, club.league.id, Visibility.PRIVATE, OWN)
-    agreements.record_consent(club.conn, club.league, ada, terms.terms_digest(BY_CODE, PUBLIC))
-    agreements.refuse_unagreed_settings(*widen)
+        terms.refuse_unagreed_settings(*widen)
+    terms.refuse_unagreed_settings(club.conn, club.league.id, Visibility.PRIVATE, OWN)
+    terms.record_consent(club.conn, club.league, ada, digest_of(BY_CODE, PUBLIC))
+    terms.refuse_unagreed_settings(*widen)
     with pytest.raises(Conflict, match="1 member has not agreed"):
-        agreements.refuse_unagreed_settings(club.conn, club.league.id, Visibility.PUBLIC, PUBLIC)
+        terms.refuse_unagreed_settings(club.conn, club.league.id, Visibility.PUBLIC, PUBLIC)
 
 
 def test_a_competitor_turned_viewer_must_still_consent(club: Contest) -> None:
@@ -138,7 +142,7 @@ def test_a_competitor_turned_viewer_must_still_consent(club: Contest) -> None:
     join(club, ada, invite(club)[1])
     leagues.set_member_role(club.conn, club.league.id, ada, "viewer")
     with pytest.raises(Conflict, match="1 member has not agreed"):
-        agreements.refuse_unagreed_settings(club.conn, club.league.id, BY_CODE, PUBLIC)
+        terms.refuse_unagreed_settings(club.conn, club.league.id, BY_CODE, PUBLIC)
 
 
 def test_a_used_code_restores_no_role(club: Contest) -> None:
@@ -163,7 +167,7 @@ def test_a_member_added_by_a_host_must_consent_to_wider_settings(club: Contest) 
     ada = person(club, "ada")
     leagues.set_member_role(club.conn, club.league.id, ada, "competitor")
     with pytest.raises(Conflict, match="1 member has not agreed"):
-        agreements.refuse_unagreed_settings(club.conn, club.league.id, BY_CODE, PUBLIC)
+        terms.refuse_unagreed_settings(club.conn, club.league.id, BY_CODE, PUBLIC)
 
 
 def test_consent_makes_a_public_competitor_a_member(conn: Connection) -> None:
@@ -173,11 +177,14 @@ def test_consent_makes_a_public_competitor_a_member(conn: Connection) -> None:
     contest.pending(contest.agent(team))
     widen = (conn, contest.league.id, Visibility.PUBLIC, PUBLIC)
     with pytest.raises(Conflict, match="1 team whose people are not members"):
-        agreements.refuse_unagreed_settings(*widen)
-    agreements.record_consent(
-        conn, contest.league, user, terms.terms_digest(Visibility.PUBLIC, PUBLIC)
+        terms.refuse_unagreed_settings(*widen)
+    terms.record_consent(
+        conn,
+        contest.league,
+        user,
+        digest_of(Visibility.PUBLIC, PUBLIC),
     )
-    agreements.refuse_unagreed_settings(*widen)
+    terms.refuse_unagreed_settings(*widen)
     found = members.list_members(conn, contest.league.id)
     roles = {member.user_id: member.role for member in found}
     assert roles[user] is LeagueRole.COMPETITOR
@@ -188,8 +195,8 @@ def test_consent_to_an_outdated_text_is_refused(
 ) -> None:
     ada = person(club, "ada")
     with pytest.raises(NotFound, match="no such league"):
-        agreements.record_consent(club.conn, club.league, ada, terms.terms_digest(BY_CODE, OWN))
+        terms.record_consent(club.conn, club.league, ada, digest_of(BY_CODE, OWN))
     leagues.update_league(club.conn, club.league.id, replay_visibility=PUBLIC)
-    for digest in (terms.terms_digest(BY_CODE, OWN), "0" * 64):
+    for digest in (digest_of(BY_CODE, OWN), "0" * 64):
         with pytest.raises(Conflict, match="this digest is not that of the league's terms"):
-            agreements.record_consent(club.conn, club.league, ada, digest)
+            terms.record_consent(club.conn, club.league, ada, digest)

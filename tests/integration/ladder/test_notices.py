@@ -8,15 +8,7 @@ from ladder.database.db import Connection
 from ladder.entries import entries
 from ladder.enums import LeagueRole, Visibility
 from ladder.ids import EntryId, NoticeId, UserId, is_id
-from ladder.leagues import (
-    invitations,
-    joining,
-    leagues,
-    sealed_medals,
-    season_notices,
-    seasons,
-    terms,
-)
+from ladder.leagues import invitations, leagues, sealed_medals, season_notices, seasons, terms
 from ladder.moderation import disqualifications
 from ladder.notices import inbox
 from ladder.notices.events import EventSubject, record_event
@@ -159,7 +151,7 @@ def test_members_and_entrants_hear_of_the_season_once(contest: Contest) -> None:
 def test_hosts_get_one_digest_of_many_acts(contest: Contest) -> None:
     leagues.update_league(contest.conn, contest.league.id, visibility=Visibility.INVITATION)
     league = leagues.get_league(contest.conn, contest.league.id)
-    agreed = terms.terms_digest(*terms.settings_of_league(league))
+    agreed = terms.terms_digest(terms.settings_of_league(league))
     _, code = invitations.create_invitation(
         contest.conn, league.id, role=LeagueRole.VIEWER, created_by=contest.host
     )
@@ -168,7 +160,7 @@ def test_hosts_get_one_digest_of_many_acts(contest: Contest) -> None:
     for number in range(7):
         spans.add(contest.conn.execute(span).fetchone())
         person = users.create_user(contest.conn, f"joiner {number}")
-        joining.join_league(contest.conn, person.id, code, agreed)
+        invitations.join_league(contest.conn, person.id, code, agreed)
         assert inbox.list_notices(contest.conn, person.id) == []
     digests = inbox.list_notices(contest.conn, contest.host)
     assert {one.kind for one in digests} == {NoticeKind.HOST_DIGEST}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ladder.entries import team_merges
 from ladder.enums import LeagueRole
 from ladder.ids import ScrimRequestId, TeamInvitationId, TeamMergeId, UserId
-from ladder.leagues import join_requests, leagues, staff
+from ladder.leagues import join_requests, leagues, terms
 from ladder.people import team_invitations, teams, users
 from ladder.people.team_invitations import NewTeamInvitation
 from ladder.reports.open_requests import OpenRequest, list_open_requests
@@ -28,8 +28,8 @@ def host_takes_requests(pair: Pair) -> None:
 def ask_to_join(pair: Pair, name: str) -> UserId:
     conn, league = pair.contest.conn, leagues.get_league(pair.contest.conn, pair.contest.league.id)
     asker = person(conn, name)
-    terms = staff.current_digest(conn, league)
-    join_requests.request_to_join(conn, league.id, asker, terms, "please")
+    digest = terms.terms_digest(terms.settings_of_league(league))
+    join_requests.request_to_join(conn, league.id, asker, digest, "please")
     return asker
 
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from ladder.database.db import Connection
 from ladder.enums import LeagueRole, ReplayVisibility
 from ladder.ids import TeamId, UserId
-from ladder.leagues import invitations, joining, leagues, members, rosters, terms
-from ladder.leagues.roster_file import RosterPerson
+from ladder.leagues import invitations, leagues, members, rosters, terms
+from ladder.leagues.rosters import RosterPerson
 from ladder.people import audit_log, users
 from tests.integration.ladder.contest import Contest, make_contest
 
@@ -29,8 +29,8 @@ def take(
 def join(contest: Contest, user: UserId, code: str | None) -> None:
     assert code is not None
     league = leagues.get_league(contest.conn, contest.league.id)
-    digest = terms.terms_digest(league.visibility, ReplayVisibility.PUBLIC)
-    joining.join_league(contest.conn, user, code, digest)
+    digest = terms.terms_digest(terms.TermsSettings(league.visibility, ReplayVisibility.PUBLIC))
+    invitations.join_league(contest.conn, user, code, digest)
 
 
 def changes(done: list[rosters.ImportedLine]) -> list[tuple[str, bool]]:

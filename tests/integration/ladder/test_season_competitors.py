@@ -10,7 +10,7 @@ from ladder.database import migrate
 from ladder.entries import entries, team_merges
 from ladder.enums import LeagueRole, Visibility
 from ladder.errors import Conflict
-from ladder.leagues import invitations, joining, leagues, roster_file, rosters, terms
+from ladder.leagues import invitations, leagues, rosters, terms
 from ladder.people import competitors, team_invitations, teams, users
 from ladder.people.team_invitations import NewTeamInvitation
 from tests.integration.ladder.contest import Contest
@@ -153,18 +153,18 @@ def test_a_roster_team_keeps_its_members_after_a_new_name(contest: Contest) -> N
     conn = contest.conn
     leagues.update_league(conn, contest.league.id, visibility=Visibility.INVITATION)
     teams.make_team(conn, "Team 1", contest.host)  # the name is taken elsewhere
-    people = roster_file.parse_roster(
+    people = rosters.parse_roster(
         "name,team,role,external_id\nAda,Team 1,,a\nBob,Team 1,,b\nEve,Team 1,,e\n"
     )
     codes = [line.code for line in rosters.import_roster(conn, contest.league.id, people, by=None)]
-    digest = terms.terms_digest(*terms.settings_of_league(contest.league))
+    digest = terms.terms_digest(terms.settings_of_league(contest.league))
     joined = []
     for name, code in zip(("ada", "bob", "eve"), codes, strict=True):
         user_id = person(conn, name)
         assert code is not None
         _, league = invitations.read_code(conn, user_id, code)
-        digest = terms.terms_digest(*terms.settings_of_league(league))
-        assert joining.join_league(conn, user_id, code, digest)[2] is LeagueRole.COMPETITOR
+        digest = terms.terms_digest(terms.settings_of_league(league))
+        assert invitations.join_league(conn, user_id, code, digest)[2] is LeagueRole.COMPETITOR
         (team,) = users.teams_of(conn, user_id)
         joined.append(team.id)
         if name == "ada":

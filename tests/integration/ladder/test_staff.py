@@ -14,7 +14,7 @@ from ladder.entries import entries
 from ladder.enums import LeagueRole
 from ladder.errors import Conflict, Forbidden
 from ladder.ids import LeagueId, SubmissionId, TeamId, UserId
-from ladder.leagues import agreements, league_update, members, staff
+from ladder.leagues import league_update, members, terms
 from ladder.leagues.request_models import LeagueChange
 from ladder.people import audit_log, permissions, teams, users
 from ladder.people.records import Viewer
@@ -35,8 +35,8 @@ def appoint(contest: Contest, user_id: UserId, role: str | None) -> None:
 
 
 def agree(contest: Contest, user_id: UserId) -> None:
-    digest = staff.current_digest(contest.conn, contest.league)
-    agreements.record_consent(contest.conn, contest.league, user_id, digest)
+    digest = terms.terms_digest(terms.settings_of_league(contest.league))
+    terms.record_consent(contest.conn, contest.league, user_id, digest)
 
 
 def reads_logs(contest: Contest, grader: UserId, team: TeamId) -> bool:
@@ -45,17 +45,12 @@ def reads_logs(contest: Contest, grader: UserId, team: TeamId) -> bool:
 
 
 def test_a_grader_reads_logs_of_a_team_once_all_its_people_agreed(contest: Contest) -> None:
-    conn, league = contest.conn, contest.league.id
+    conn = contest.conn
     ada, team = contest.team()
     bob, _ = contest.team()
     teams.add_member(conn, team, bob, None)
-    before = staff.current_digest(conn, contest.league)
-    agree(contest, ada)
-    agree(contest, bob)
     grader = users.create_user(conn, "Grace").id
     appoint(contest, grader, "grader")
-    assert staff.current_digest(conn, contest.league) != before
-    assert [one.name for one in staff.staff_not_agreed_to(conn, league, ada)] == ["Grace"]
     assert not reads_logs(contest, grader, team)
     agree(contest, ada)
     assert not reads_logs(contest, grader, team)
@@ -63,8 +58,36 @@ def test_a_grader_reads_logs_of_a_team_once_all_its_people_agreed(contest: Conte
     assert reads_logs(contest, grader, team)
     appoint(contest, grader, "commentator")
     assert not reads_logs(contest, grader, team)
+    other = users.create_user(conn, "Other").id
+    appoint(contest, other, "grader")
+    assert reads_logs(contest, other, team), "the terms name the role"
+
+
+def test_staff_sees_nothing_of_people_who_agreed_to_terms_of_an_older_version(
+    contest: Contest,
+) -> None:
+    conn = contest.conn
+    ada, team = contest.team()
+    agree(contest, ada)
+    grader = users.create_user(conn, "Grace").id
     appoint(contest, grader, "grader")
-    assert not reads_logs(contest, grader, team), "an agreement ends with the role"
+    conn.execute("update league_members set agreed_staff = default, terms_digest = 'older'")
+    conn.execute(
+        "insert into staff_agreements (league_id, user_id, staff_id, role)"
+        " values (%s, %s, %s, 'grader')",
+        (contest.league.id, ada, grader),
+    )
+    assert not reads_logs(contest, grader, team)
+    agree(contest, ada)
+    assert reads_logs(contest, grader, team)
+
+
+def test_staff_sees_nothing_of_people_whom_a_host_added(contest: Contest) -> None:
+    ada, team = contest.team()
+    appoint(contest, ada, "competitor")
+    grader = users.create_user(contest.conn, "Grace").id
+    appoint(contest, grader, "grader")
+    assert not reads_logs(contest, grader, team)
 
 
 def test_graders_and_commentators_never_compete(contest: Contest) -> None:

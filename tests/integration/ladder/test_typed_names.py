@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ladder.database.db import Connection
 from ladder.entries import agent_lookup, agents
-from ladder.leagues.roster_file import parse_roster
+from ladder.leagues.rosters import parse_roster
 from ladder.moderation import subjects
 from ladder.people import administration, passwords, team_invitations, users
 from ladder.people.records import Viewer

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ladder.enums import LeagueRole
-from ladder.leagues.roster_file import MOST_LINES, RosterError, RosterPerson, parse_roster
+from ladder.leagues.rosters import MOST_LINES, RosterError, RosterPerson, parse_roster
 
 HEADER = "name,team,role,external_id\n"
 
