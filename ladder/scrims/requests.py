@@ -10,7 +10,7 @@ of matches. Locks are taken in this order: the team that asks, the request, agen
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -47,6 +47,39 @@ from ladder.scrims.scrims import ScrimOrder, newest_submission
 LIFE_HOURS: Final = 48
 """Time in which the other team can answer, unless another is given."""
 MOST_HOURS: Final = 14 * 24
+
+
+REQUESTS: Final = """
+    select r.id, r.season_id, s.league_id, l.slug as league_slug, l.title as league_title,
+      r.team_id, t.name as team_name, r.asked_team_id, o.name as asked_team_name, r.requested_by,
+      r.wanted, r.games, r.seeds, r.result_audience, r.replay_audience, r.log_audience,
+      r.is_members_only, r.words, shown.state, r.created_at, r.expires_at, r.answered_at, r.answer,
+      r.scrim_id, seated.seats
+    from scrim_requests r join seasons s on s.id = r.season_id
+    join leagues l on l.id = s.league_id
+    join teams t on t.id = r.team_id
+    join teams o on o.id = r.asked_team_id
+    left join scrims c on c.id = r.scrim_id
+    cross join lateral (
+      select case
+        when r.state = 'asked' and r.expires_at <= now() then 'expired'
+        when r.state <> 'accepted' then r.state
+        when c.state <> 'running' then c.state
+        when exists (
+          select 1 from matches m where m.scrim_id = c.id and m.state <> 'queued'
+        ) then 'running'
+        else 'accepted' end as state
+    ) shown
+    cross join lateral (
+      select jsonb_agg(jsonb_build_array(
+          a.id, a.name, a.team_id, b.id, b.number,
+          case when b.id is not null then submission_version(b.agent_id, b.number) end
+        ) order by w.place) as seats
+      from jsonb_array_elements_text(coalesce(c.lineup, r.wanted))
+        with ordinality as w(key, place)
+      left join submissions b on b.id = w.key
+      join agents a on a.id = coalesce(b.agent_id, w.key)
+    ) seated"""
 
 
 class RequestState(StrEnum):
@@ -131,40 +164,19 @@ class ScrimRequest:
         return bool(self.seeds)
 
 
-def request_resource(found: ScrimRequest) -> ScrimRequestResource:
+def request_resource(request: ScrimRequest) -> ScrimRequestResource:
     """Returns the permission resource of a request."""
-    return ScrimRequestResource(found.team_id, found.asked_team_id)
+    return ScrimRequestResource(request.team_id, request.asked_team_id)
 
 
-def select_requests(
-    conn: Connection, condition: str, arguments: Sequence[Any], limit: int
+def _select_requests(
+    conn: Connection, condition: str, values: Mapping[str, Any], limit: int
 ) -> list[ScrimRequest]:
     """Returns requests ``r`` that meet the condition, newest first."""
     with conn.cursor(row_factory=dict_row) as cur:
         rows = cur.execute(
-            "select r.id, r.season_id, s.league_id, l.slug as league_slug,"  # noqa: S608
-            " l.title as league_title, r.team_id, t.name as team_name, r.asked_team_id,"
-            " o.name as asked_team_name, r.requested_by, r.wanted, r.games, r.seeds,"
-            " r.result_audience, r.replay_audience, r.log_audience, r.is_members_only, r.words,"
-            " shown.state, r.created_at, r.expires_at, r.answered_at, r.answer, r.scrim_id,"
-            " seated.seats"
-            " from scrim_requests r join seasons s on s.id = r.season_id"
-            " join leagues l on l.id = s.league_id join teams t on t.id = r.team_id"
-            " join teams o on o.id = r.asked_team_id left join scrims c on c.id = r.scrim_id"
-            " cross join lateral (select case when r.state = 'asked' and r.expires_at <= now()"
-            "   then 'expired' when r.state <> 'accepted' then r.state"
-            "   when c.state <> 'running' then c.state"
-            "   when exists (select 1 from matches m where m.scrim_id = c.id"
-            "     and m.state <> 'queued') then 'running' else 'accepted' end as state) shown"
-            " cross join lateral (select jsonb_agg(jsonb_build_array(a.id, a.name, a.team_id, b.id,"
-            "   b.number, case when b.id is not null"
-            "     then submission_version(b.agent_id, b.number) end) order by w.place) as seats"
-            "   from jsonb_array_elements_text(coalesce(c.lineup, r.wanted))"
-            "     with ordinality as w(key, place)"
-            "   left join submissions b on b.id = w.key"
-            "   join agents a on a.id = coalesce(b.agent_id, w.key)) seated"
-            f" where {condition} order by r.id desc limit %s",
-            (*arguments, limit),
+            f"{REQUESTS} where {condition} order by r.id desc limit %(limit)s",
+            {**values, "limit": limit},
         ).fetchall()
     return [_request_of_row(row) for row in rows]
 
@@ -224,7 +236,9 @@ def ask_for_scrim(conn: Connection, asked: NewScrimRequest) -> ScrimRequest:
     policies.refuse_over_team_limit(conn, season, team_id, asked.games)
     if teams:
         _refuse_many_asked(conn, team_id, next(iter(teams)))
-    request_id = _insert(conn, asked, next(iter(teams or {one.team_id for one in others})))
+    request_id = _insert(
+        conn, asked, next(iter(teams or {opponent.team_id for opponent in others}))
+    )
     if teams:
         _tell(conn, NoticeKind.SCRIM_ASKED, request_id, next(iter(teams)), asked.user_id)
     else:
@@ -235,10 +249,10 @@ def ask_for_scrim(conn: Connection, asked: NewScrimRequest) -> ScrimRequest:
 
 def get_request(conn: Connection, request_id: ScrimRequestId) -> ScrimRequest:
     """Returns the request with this id. Raises NotFound."""
-    found = select_requests(conn, "r.id = %s", (request_id,), 1)
-    if not found:
+    requests = _select_requests(conn, "r.id = %(request)s", {"request": request_id}, 1)
+    if not requests:
         raise NotFound.of("request")
-    return found[0]
+    return requests[0]
 
 
 def list_requests(
@@ -251,11 +265,14 @@ def list_requests(
     limit: int = 50,
 ) -> list[ScrimRequest]:
     """Returns requests to or from these teams, newest first, older than ``after``."""
-    return select_requests(
+    return _select_requests(
         conn,
-        "(r.asked_team_id = any (%s) or r.team_id = any (%s)) and (%s::text is null or r.id < %s)"
-        " and (%s::text is null or shown.state = %s)",
-        (sorted(to_teams), sorted(from_teams), after, after, state, state),
+        """
+        (r.asked_team_id = any (%(to)s) or r.team_id = any (%(from)s))
+          and (%(after)s::text is null or r.id < %(after)s)
+          and (%(state)s::text is null or shown.state = %(state)s)
+        """,
+        {"to": sorted(to_teams), "from": sorted(from_teams), "after": after, "state": state},
         limit,
     )
 
@@ -281,12 +298,12 @@ def accept_request(
     agent has no version that can play, or another team refuses, and ScrimLimitReached. The request
     then still waits.
     """
-    found = get_request(conn, request_id)
-    conn.execute("select 1 from teams where id = %s for no key update", (found.team_id,))
+    request = get_request(conn, request_id)
+    conn.execute("select 1 from teams where id = %s for no key update", (request.team_id,))
     if _lock_waiting(conn, request_id, RequestState.ACCEPTED):
-        _refuse_closed(conn, found.season_id)
-        _accept(conn, found, user_id, _answering_teams(conn, found, user_id))
-        _tell(conn, NoticeKind.SCRIM_ACCEPTED, request_id, found.team_id, user_id)
+        _refuse_closed(conn, request.season_id)
+        _accept(conn, request, user_id, _answering_teams(conn, request, user_id))
+        _tell(conn, NoticeKind.SCRIM_ACCEPTED, request_id, request.team_id, user_id)
     return get_request(conn, request_id)
 
 
@@ -295,10 +312,10 @@ def decline_request(
     conn: Connection, request_id: ScrimRequestId, user_id: UserId | None, words: str = ""
 ) -> ScrimRequest:
     """Declines a request with a word; a repeat changes nothing. Raises NotFound and Conflict."""
-    found = get_request(conn, request_id)
+    request = get_request(conn, request_id)
     if _lock_waiting(conn, request_id, RequestState.DECLINED):
         _end(conn, request_id, RequestState.DECLINED, user_id, words)
-        _tell(conn, NoticeKind.SCRIM_DECLINED, request_id, found.team_id, user_id)
+        _tell(conn, NoticeKind.SCRIM_DECLINED, request_id, request.team_id, user_id)
     return get_request(conn, request_id)
 
 
@@ -307,10 +324,10 @@ def withdraw_request(
     conn: Connection, request_id: ScrimRequestId, user_id: UserId | None
 ) -> ScrimRequest:
     """Withdraws an own request; a repeat changes nothing. Raises NotFound and Conflict."""
-    found = get_request(conn, request_id)
+    request = get_request(conn, request_id)
     if _lock_waiting(conn, request_id, RequestState.WITHDRAWN):
         _end(conn, request_id, RequestState.WITHDRAWN, user_id, "")
-        _tell(conn, NoticeKind.SCRIM_WITHDRAWN, request_id, found.asked_team_id, user_id)
+        _tell(conn, NoticeKind.SCRIM_WITHDRAWN, request_id, request.asked_team_id, user_id)
     return get_request(conn, request_id)
 
 
@@ -321,13 +338,18 @@ def expire_requests(conn: Connection, limit: int = 500) -> int:
     Returns how many.
     """
     rows = conn.execute(
-        "update scrim_requests set state = 'expired', answered_at = now() where id in ("
-        "   select r.id from scrim_requests r join seasons s on s.id = r.season_id"
-        "   join leagues l on l.id = s.league_id where r.state = 'asked' and (r.expires_at <= now()"
-        "     or s.state = 'finished' or l.state = 'closed')"
-        "   order by r.expires_at limit %s for update of r skip locked)"
-        " returning id, team_id",
-        (limit,),
+        """
+        update scrim_requests set state = 'expired', answered_at = now()
+        where id in (
+          select r.id from scrim_requests r join seasons s on s.id = r.season_id
+          join leagues l on l.id = s.league_id
+          where r.state = 'asked'
+            and (r.expires_at <= now() or s.state = 'finished' or l.state = 'closed')
+          order by r.expires_at limit %(limit)s for update of r skip locked
+        )
+        returning id, team_id
+        """,
+        {"limit": limit},
     ).fetchall()
     for request_id, team_id in rows:
         _tell(conn, NoticeKind.SCRIM_EXPIRED, request_id, team_id, None)
@@ -345,18 +367,18 @@ def resolve_lineup(conn: Connection, season: Season, wanted: Sequence[str]) -> l
 
 
 def _accept(
-    conn: Connection, found: ScrimRequest, user_id: UserId | None, agreed: frozenset[TeamId]
+    conn: Connection, request: ScrimRequest, user_id: UserId | None, agreed: frozenset[TeamId]
 ) -> None:
     """Creates the scrim of a locked request that waits."""
-    season = seasons.get_season(conn, found.season_id)
+    season = seasons.get_season(conn, request.season_id)
     order = ScrimOrder(
         season=season,
-        team_id=found.team_id,
-        user_id=found.requested_by,
-        lineup=resolve_lineup(conn, season, found.wanted),
-        games=found.games,
-        seeds=[bytes.fromhex(seed) for seed in found.seeds] or None,
-        privacy=found.privacy,
+        team_id=request.team_id,
+        user_id=request.requested_by,
+        lineup=resolve_lineup(conn, season, request.wanted),
+        games=request.games,
+        seeds=[bytes.fromhex(seed) for seed in request.seeds] or None,
+        privacy=request.privacy,
         agreed_team_ids=agreed,
     )
     try:
@@ -364,31 +386,37 @@ def _accept(
     except NotFound:  # retired since the line before
         raise Conflict("an agent was retired a moment ago: accept again", field="lineup") from None
     conn.execute(
-        "update scrim_requests set state = 'accepted', answered_at = now(), answered_by = %s,"
-        " scrim_id = %s where id = %s",
-        (user_id, scrim.id, found.id),
+        """
+        update scrim_requests
+        set state = 'accepted', answered_at = now(), answered_by = %(user)s, scrim_id = %(scrim)s
+        where id = %(request)s
+        """,
+        {"user": user_id, "scrim": scrim.id, "request": request.id},
     )
 
 
 def _answering_teams(
-    conn: Connection, found: ScrimRequest, user_id: UserId | None
+    conn: Connection, request: ScrimRequest, user_id: UserId | None
 ) -> frozenset[TeamId]:
     """The team that was asked, and the team that it became part of.
 
     People of an ended team stay its members. Raises Conflict for one who is not in the other team.
     """
     row = conn.execute(
-        "select t.merged_into, o.user_id is not null from teams t left join memberships o"
-        " on o.team_id = t.merged_into and o.user_id = %s where t.id = %s",
-        (user_id, found.asked_team_id),
+        """
+        select t.merged_into, o.user_id is not null from teams t
+        left join memberships o on o.team_id = t.merged_into and o.user_id = %(user)s
+        where t.id = %(team)s
+        """,
+        {"user": user_id, "team": request.asked_team_id},
     ).fetchone()
     assert row is not None
     merged_into, is_member = row
     if merged_into is None:
-        return frozenset({found.asked_team_id})
+        return frozenset({request.asked_team_id})
     if not is_member:
         raise Conflict("its team became part of another one: only people of that one may accept")
-    return frozenset({found.asked_team_id, TeamId(merged_into)})
+    return frozenset({request.asked_team_id, TeamId(merged_into)})
 
 
 def _lock_waiting(conn: Connection, request_id: ScrimRequestId, wanted: RequestState) -> bool:
@@ -418,9 +446,12 @@ def _end(
     words: str,
 ) -> None:
     conn.execute(
-        "update scrim_requests set state = %s, answered_at = now(), answered_by = %s, answer = %s"
-        " where id = %s",
-        (state, user_id, words, request_id),
+        """
+        update scrim_requests
+        set state = %(state)s, answered_at = now(), answered_by = %(user)s, answer = %(words)s
+        where id = %(request)s
+        """,
+        {"state": state, "user": user_id, "words": words, "request": request_id},
     )
 
 
@@ -459,10 +490,12 @@ def _refuse_many_waiting(conn: Connection, team_id: TeamId) -> None:
 def _refuse_many_asked(conn: Connection, team_id: TeamId, asked_team_id: TeamId) -> None:
     """Raises ScrimLimitReached: each request sends messages to all people of the other team."""
     row = conn.execute(
-        "select count(*), date_trunc('day', now(), 'utc') + interval '1 day' from scrim_requests"
-        " where team_id = %s and asked_team_id = %s and state <> 'accepted'"
-        " and created_at >= date_trunc('day', now(), 'utc')",
-        (team_id, asked_team_id),
+        """
+        select count(*), date_trunc('day', now(), 'utc') + interval '1 day' from scrim_requests
+        where team_id = %(team)s and asked_team_id = %(asked)s and state <> 'accepted'
+          and created_at >= date_trunc('day', now(), 'utc')
+        """,
+        {"team": team_id, "asked": asked_team_id},
     ).fetchone()
     assert row is not None
     if row[0] >= MOST_ASKED_DAILY:
@@ -476,9 +509,11 @@ def _other_agents(conn: Connection, asked: NewScrimRequest) -> list[policies.Opp
     owners: dict[str, tuple[str, TeamId]] = {
         row[0]: (row[1], row[2])
         for row in conn.execute(
-            "select b.id, b.agent_id, a.team_id from submissions b"
-            " join agents a on a.id = b.agent_id where b.id = any (%(keys)s)"
-            " union all select id, id, team_id from agents where id = any (%(keys)s)",
+            """
+            select b.id, b.agent_id, a.team_id from submissions b
+            join agents a on a.id = b.agent_id where b.id = any (%(keys)s)
+            union all select id, id, team_id from agents where id = any (%(keys)s)
+            """,
             {"keys": sorted(keys)},
         )
     }
@@ -496,12 +531,12 @@ def _other_agents(conn: Connection, asked: NewScrimRequest) -> list[policies.Opp
 def _teams_to_ask(asked: NewScrimRequest, others: Sequence[policies.Opponent]) -> set[TeamId]:
     """Returns the teams that have to answer. Raises Conflict if a policy refuses."""
     teams = set()
-    for one in others:
-        answer = one.answer(asked.games)
+    for opponent in others:
+        answer = opponent.answer(asked.games)
         if not answer.is_allowed:
-            raise Conflict(f"{one.agent_name}: {answer.reason}", field="lineup")
+            raise Conflict(f"{opponent.agent_name}: {answer.reason}", field="lineup")
         if not answer.is_automatic or asked.privacy.logs is not LogAudience.OWN:
-            teams.add(one.team_id)
+            teams.add(opponent.team_id)
     return teams
 
 
@@ -511,16 +546,30 @@ def _insert(conn: Connection, asked: NewScrimRequest, other: TeamId) -> ScrimReq
     try:
         with atomic(conn):
             conn.execute(
-                "insert into scrim_requests (id, season_id, team_id, asked_team_id, requested_by,"
-                " wanted, games, seeds, result_audience, replay_audience, log_audience,"
-                " is_members_only, words, expires_at) values (%s, %s, %s, %s, %s, %s, %s, %s, %s,"
-                " %s, %s, %s, %s, now() + make_interval(hours => %s))",
-                (
-                    *(request_id, asked.season.id, asked.team_id, other, asked.user_id),
-                    *(Jsonb(list(asked.wanted)), asked.games, list(asked.seeds)),
-                    *(privacy.results, privacy.replays, privacy.logs, privacy.is_members_only),
-                    *(asked.words, asked.expires_hours),
-                ),
+                """
+                insert into scrim_requests (id, season_id, team_id, asked_team_id, requested_by,
+                  wanted, games, seeds, result_audience, replay_audience, log_audience,
+                  is_members_only, words, expires_at)
+                values (%(id)s, %(season)s, %(team)s, %(asked)s, %(user)s, %(wanted)s, %(games)s,
+                  %(seeds)s, %(results)s, %(replays)s, %(logs)s, %(is_members_only)s, %(words)s,
+                  now() + make_interval(hours => %(hours)s))
+                """,
+                {
+                    "id": request_id,
+                    "season": asked.season.id,
+                    "team": asked.team_id,
+                    "asked": other,
+                    "user": asked.user_id,
+                    "wanted": Jsonb(list(asked.wanted)),
+                    "games": asked.games,
+                    "seeds": list(asked.seeds),
+                    "results": privacy.results,
+                    "replays": privacy.replays,
+                    "logs": privacy.logs,
+                    "is_members_only": privacy.is_members_only,
+                    "words": asked.words,
+                    "hours": asked.expires_hours,
+                },
             )
     except errors.UniqueViolation:
         raise Conflict(MOST_WAITING_WITH_ONE) from None

@@ -36,20 +36,27 @@ def test_a_host_gives_roles_on_the_page(world: World, host: Browser) -> None:
         assert member.get(path).status_code == 403
 
 
-def test_members_agree_to_a_later_grader_on_the_page(world: World) -> None:
+def test_members_of_older_terms_agree_to_the_roles_on_the_page(world: World) -> None:
     host, insider = world.client("host"), world.client("insider")
     late = world.client("admin").create_user("Late Grader")["id"]
     host.put_member("private", late, "grader")
-    assert not insider.terms("private")["agreed"]
+    assert insider.terms("private")["agreed"], "the terms name no person"
+    with world.connect() as conn:
+        conn.execute(
+            "update league_members set agreed_staff = false, terms_digest = 'older'"
+            " where user_id = %s",
+            (world.users["insider"],),
+        )
+    notice = "name the roles grader and commentator"
     with browse(world, "insider") as browser:
-        assert "Late Grader is grader" in browser.get("/leagues/private").text
+        assert notice in browser.get("/leagues/private").text
         page = browser.get("/leagues/private/terms")
-        assert "Late Grader is a grader" in page.text
+        assert "Late Grader (grader)" in page.text
         stale = browser.send("/leagues/private/terms", "/leagues/private/terms", digest="0" * 64)
         assert stale.status_code == 422
         agreed = browser.submit("/leagues/private/terms")
         assert "You agreed to this" in agreed.text
-        assert "Late Grader is grader" not in browser.get("/leagues/private").text
+        assert notice not in browser.get("/leagues/private").text
     assert insider.terms("private")["agreed"]
 
 
