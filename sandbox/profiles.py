@@ -64,7 +64,7 @@ class Profile:
 
     @property
     def gpu(self) -> bool:
-        """Whether each box needs a GPU: a whole one, a slice, or a share."""
+        """Whether each box needs a share of a GPU or slice."""
         return self.gpu_mb > 0
 
     @property

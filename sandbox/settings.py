@@ -15,8 +15,6 @@ class Settings:
 
     node_runtime: str
     """The engine's runtime for boxes, such as ``runsc``. Empty for the engine's default."""
-    gpu_shares: str
-    """How many boxes may share one GPU. Empty for one."""
     python_image: str
     """Base image of the images of boxes."""
     build_network: str

@@ -153,7 +153,6 @@ class ProcessSupervisor:
                 *("--run-dir", str(self.run_dir / "node")),
                 *("--launcher", self.options.launcher),
                 *("--runtime", given.node_runtime),
-                *("--gpu-shares", given.gpu_shares or "1"),
                 # We hold the state folder's lock, so another node there is stopping.
                 *("--patience", str(NODE_END_SECONDS)),
             ],

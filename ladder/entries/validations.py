@@ -89,7 +89,7 @@ def queue_place_of(conn: Connection, entry_id: EntryId) -> QueuePlace | None:
         "     order by o.id desc limit %s) d))::float8,"
         " extract(epoch from now() - m.claimed_at)::float8,"
         " extract(epoch from now() - m.created_at)::float8,"
-        " m.state, m.turn, m.queue, m.profiles, m.gpu, m.speed_class,"
+        " m.state, m.turn, m.queue, m.profiles, m.speed_class,"
         " (select count(*) from attempts a where a.match_id = m.id), m.max_attempts,"
         " (select a.fault_cause from attempts a where a.match_id = m.id"
         "   order by a.attempt desc limit 1)"
@@ -100,7 +100,7 @@ def queue_place_of(conn: Connection, entry_id: EntryId) -> QueuePlace | None:
     ).fetchone()
     if row is None:
         return None
-    ahead, slots, usual, ran, waited, state, turn, queue, needed, gpus, speed_class, *past = row
+    ahead, slots, usual, ran, waited, state, turn, queue, needed, speed_class, *past = row
     if state == "running":
         left = None if usual is None or ran >= usual else max(1.0, usual - ran)
         return QueuePlace(ahead, left, _reason_for_repeat(*past), ran)
@@ -108,7 +108,6 @@ def queue_place_of(conn: Connection, entry_id: EntryId) -> QueuePlace | None:
         matches_workers.live_workers(conn),
         queue=queue,
         needed=needed,
-        gpus=gpus,
         speed_class=speed_class,
     )
     if reason is not None:

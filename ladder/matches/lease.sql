@@ -196,7 +196,7 @@ $$;
 create or replace function lease_fits(w workers, m matches) returns boolean
 language sql immutable as $$
     select (m.queue = any (w.queues) or 'open' = any (w.queues))
-       and m.profiles <@ w.profiles and m.gpu <= w.gpu
+       and m.profiles <@ w.profiles and (m.gpu = 0 or w.gpu > 0)
        and m.speed_class in ('any', w.speed_class)
 $$;
 

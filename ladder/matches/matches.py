@@ -176,7 +176,6 @@ def queue_scrim_games(
     """
     _refuse_deleted_owner(conn, lineups[0])
     profiles = sorted({seat.profile for seat in lineups[0]})
-    gpu = runtime_profiles.gpus_needed(seat.profile for seat in lineups[0])
     match_ids = [MatchId(ids.new_id("mat")) for _ in lineups]
     with conn.cursor() as cur:
         cur.executemany(
@@ -186,8 +185,9 @@ def queue_scrim_games(
             " now() + make_interval(secs => %s))",
             [
                 (
-                    *(match_id, season.id, scrim_id, queue_of("scrim", gpu), turn + game),
-                    *(profiles, gpu, (seeds and seeds[game]) or secrets.token_bytes(16)),
+                    *(match_id, season.id, scrim_id, queue_of("scrim", profiles), turn + game),
+                    *(profiles, int(runtime_profiles.needs_gpu(profiles))),
+                    (seeds and seeds[game]) or secrets.token_bytes(16),
                     *(season.max_attempts, season.lease_seconds, queue_seconds),
                 )
                 for game, match_id in enumerate(match_ids)
@@ -206,12 +206,12 @@ def lineup_of(conn: Connection, match_id: MatchId) -> list[LineupSeat]:
         ).fetchall()
 
 
-def queue_of(kind: str, gpu: int) -> str:
+def queue_of(kind: str, profiles: Iterable[str]) -> str:
     """Returns the queue for matches of this kind.
 
     All matches that need a GPU share one queue, so workers without a GPU are not woken for them.
     """
-    if gpu:
+    if runtime_profiles.needs_gpu(profiles):
         return "play.gpu"
     return {"validation": "validate", "scrim": "scrim"}.get(kind, "play.cpu")
 
@@ -286,15 +286,15 @@ def _match_row(
     goes_first: bool,
 ) -> dict[str, Any]:
     """A new match as ``INSERT_MATCHES`` takes it, without its seed."""
-    gpu = runtime_profiles.gpus_needed(seat.profile for seat in lineup)
+    profiles = sorted({seat.profile for seat in lineup})
     return {
         "id": ids.new_id("mat"),
         "kind": kind.value,
-        "queue": queue_of(kind.value, gpu),
+        "queue": queue_of(kind.value, profiles),
         "turn": turn,
         "goes_first": goes_first,
-        "profiles": sorted({seat.profile for seat in lineup}),
-        "gpu": gpu,
+        "profiles": profiles,
+        "gpu": int(runtime_profiles.needs_gpu(profiles)),
     }
 
 

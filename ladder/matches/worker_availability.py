@@ -23,7 +23,6 @@ def why_no_worker_fits(
     *,
     queue: str,
     needed: Collection[str],
-    gpus: int,
     speed_class: str = "any",
 ) -> str | None:
     """Returns why no live worker can play matches of these profiles; None if one can.
@@ -39,12 +38,10 @@ def why_no_worker_fits(
         return (
             f"no node serves profiles {' and '.join(sorted(needed))} together now; {WAIT_MESSAGE}"
         )
-    most = max(worker.gpu for worker in able)
-    if gpus > most:
-        has = f"the largest has {most}" if most else "none has any"
-        wanted = "a GPU" if gpus == 1 else f"{gpus} GPUs on one node"
-        return f"its match needs {wanted} and {has} now; it waits for such a node"
-    able = [worker for worker in able if worker.gpu >= gpus]
+    if runtime_profiles.needs_gpu(needed):
+        able = [worker for worker in able if worker.gpu]
+        if not able:
+            return "its match needs a GPU and no node has one now; it waits for such a node"
     if speed_class != "any" and not any(worker.speed_class == speed_class for worker in able):
         return f"no node of speed class {speed_class} serves this now; {WAIT_MESSAGE}"
     return None
@@ -54,11 +51,8 @@ def why_no_worker_fits_lineup(
     workers: Sequence[Worker], lineup: Sequence[LineupSeat]
 ) -> str | None:
     """Returns the same for a rated match of this lineup, without its season's speed class."""
-    by_seat = [seat.profile for seat in lineup]
-    gpus = runtime_profiles.gpus_needed(by_seat)
-    return why_no_worker_fits(
-        workers, queue=queue_of("rated", gpus), needed=set(by_seat), gpus=gpus
-    )
+    needed = {seat.profile for seat in lineup}
+    return why_no_worker_fits(workers, queue=queue_of("rated", needed), needed=needed)
 
 
 def long_unserved_profiles(conn: Connection, wanted: Collection[str]) -> set[str]:

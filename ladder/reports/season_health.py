@@ -102,7 +102,6 @@ class _QueuedNeed:
 
     queue: str
     profiles: tuple[str, ...]
-    gpus: int
     speed_class: str
     queued: int
     running: int
@@ -271,16 +270,16 @@ def _read_signs(conn: Connection, season_ids: Collection[SeasonId]) -> dict[Seas
         sign = signs[season_id]
         sign.pending, sign.unreachable, sign.competitors = pending, unreachable, competitors
     needs = conn.execute(
-        "select season_id, queue, profiles, gpu, speed_class,"
+        "select season_id, queue, profiles, speed_class,"
         " count(*) filter (where state = 'queued'), count(*) filter (where state = 'running'),"
         " count(*) filter (where state = 'queued' and woken_at is null)"
         " from matches where season_id = any (%s) and kind = 'rated'"
-        " and state in ('queued', 'running') group by season_id, queue, profiles, gpu, speed_class"
-        " order by queue, profiles, gpu, speed_class",
+        " and state in ('queued', 'running') group by season_id, queue, profiles, speed_class"
+        " order by queue, profiles, speed_class",
         (list(season_ids),),
     )
-    for season_id, queue, profiles, gpus, speed_class, *counts in needs:
-        need = _QueuedNeed(queue, tuple(profiles), gpus, speed_class, *counts)
+    for season_id, queue, profiles, speed_class, *counts in needs:
+        need = _QueuedNeed(queue, tuple(profiles), speed_class, *counts)
         signs[season_id].needs.append(need)
     idle = [season_id for season_id, sign in signs.items() if not sign.needs]
     for season_id, found in candidates.candidates_by_season(conn, idle).items():
@@ -362,7 +361,6 @@ def _why_unserved(signs: _SeasonSigns, workers: Sequence[matches_workers.Worker]
             workers,
             queue=need.queue,
             needed=need.profiles,
-            gpus=need.gpus,
             speed_class=need.speed_class,
         )
         for need in signs.needs

@@ -76,7 +76,7 @@ def make_rated_matches(
     def turn_of(maker: str, lineup: Sequence[LineupSeat]) -> int:
         """On GPUs: the number of the maker's rated matches in flight. Else: the next fair turn."""
         load[maker] += 1
-        if runtime_profiles.gpus_needed(seat.profile for seat in lineup):
+        if runtime_profiles.needs_gpu(seat.profile for seat in lineup):
             return load[maker] - 1
         return fields.turns.next_turn(maker)
 

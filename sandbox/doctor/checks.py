@@ -9,7 +9,7 @@ from sandbox import profiles
 from sandbox.box import seccomp
 from sandbox.doctor.machine_facts import Machine
 from sandbox.doctor.probes import ProbeResults
-from sandbox.launchers import base, choose, container_runtimes, degraded_defences, gpu_shares
+from sandbox.launchers import base, choose, container_runtimes, degraded_defences
 
 _SECCOMP_ACTIONS = {"kill_process", "errno", "allow"}
 _MAPPED_BASE, _MAPPED_SPAN = 20_000, 40_000
@@ -365,8 +365,7 @@ def _check_gpu(machine: Machine, tried: ProbeResults) -> Check:
         )
     found = ", ".join(f"/dev/{name}" for name in machine.gpus)
     memory = {n: mb for n, mb in tried.gpu_memory_mb.items() if n.isdigit()}
-    boxes = {n: min(gpu_shares.MOST, mb // profiles.GPU_MB) for n, mb in memory.items()}
-    rooms = [f"{n} has {mb} MB, room for {boxes[n]} boxes" for n, mb in memory.items()]
+    rooms = [f"{n} has {mb} MB, room for {mb // profiles.GPU_MB} boxes" for n, mb in memory.items()]
     found += "".join(f"; GPU {room}" for room in rooms)
     if ways and any(mb < profiles.GPU_MB for mb in memory.values()):
         return Check(

@@ -23,7 +23,6 @@ from sandbox.errors import HostFault
 from sandbox.launchers import cgroups, choose, gpu_shares
 from sandbox.launchers.bubblewrap import BubblewrapLauncher
 from sandbox.match import steal_monitor
-from sandbox.settings import Settings
 
 _FROZEN_SECONDS = 2.0
 _PROFILE = "python"
@@ -66,8 +65,6 @@ class ProbeResults:
     """Whether a thread may run above all others."""
     gpu_memory_mb: Mapping[str, int] = field(default_factory=dict)
     """Memory of each GPU by its number and its UUID. Empty without ``nvidia-smi``."""
-    gpu_shares: int = 1
-    """How many boxes an operator lets share a GPU, by ``PECK_GPU_SHARES``."""
 
 
 def run_probes(machine: Machine) -> ProbeResults:
@@ -79,7 +76,6 @@ def run_probes(machine: Machine) -> ProbeResults:
     group = _probe_match_group(machine)
     above = steal_monitor.may_run_above_others()
     memory = gpu_shares.read_memory() if machine.gpus else {}
-    shares = Settings.read().gpu_shares
     return ProbeResults(
         engine,
         engine_trouble,
@@ -90,7 +86,6 @@ def run_probes(machine: Machine) -> ProbeResults:
         group,
         above,
         gpu_memory_mb=memory,
-        gpu_shares=int(shares) if shares.isdigit() else 1,
     )
 
 

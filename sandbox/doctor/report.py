@@ -78,10 +78,6 @@ def build_report(
             for cannot in tried.engine_cannot
         )
         losses["docker"] = (*limits, *losses["docker"])
-    if read.gpus and tried.gpu_shares > 1:
-        lack = degraded_defences.SHARED_GPU
-        shared = tuple((lack, row) for row in degraded_defences.DEGRADED[lack])
-        losses = {name: (*rows, *shared) for name, rows in losses.items()}
     chosen = names[0] if names else None
     return DoctorReport(rows, chosen, _verdict(chosen, losses, rows), losses)
 

@@ -16,7 +16,6 @@ NO_PSI = "no psi"
 NO_ROOT = "no root"
 NO_STEAL_MONITOR = "no thread above all others"
 GVISOR = "gVisor"
-SHARED_GPU = "shared GPU"
 
 
 @dataclass(frozen=True)
@@ -145,27 +144,6 @@ _OWN_KERNEL = (
     *(DegradedRow(row.attack, row.costs, _USUAL_RUNTIME) for row in _NO_MATCH_GROUP),
 )
 
-_OWN_GPU = "leave out --gpu-shares and PECK_GPU_SHARES; then each box has a GPU or slice of its own"
-_ONE_GPU = (
-    DegradedRow(
-        "memory",
-        "boxes that share a GPU also share its memory. Torch limits itself, but an agent can lift "
-        "that limit. The node ends such an agent after a second or two. Until then another agent "
-        "may get no memory on the GPU and lose",
-        _OWN_GPU,
-    ),
-    DegradedRow(
-        "fairness",
-        "work that an agent leaves on a shared GPU slows the next seat, which is charged for it",
-        _OWN_GPU,
-    ),
-    DegradedRow(
-        "collusion",
-        "agents on one GPU can signal to each other by its load and its free memory",
-        _OWN_GPU,
-    ),
-)
-
 DEGRADED: Mapping[str, tuple[DegradedRow, ...]] = {
     ONE_UID: (*_SHARED_UID, *_NO_LIMITS, *_NOT_OURS),
     NO_GROUPS: _NO_LIMITS,
@@ -174,11 +152,10 @@ DEGRADED: Mapping[str, tuple[DegradedRow, ...]] = {
     NO_ROOT: _NOT_OURS,
     NO_STEAL_MONITOR: (_UNSEEN_LOSSES,),
     GVISOR: _OWN_KERNEL,
-    SHARED_GPU: _ONE_GPU,
 }
 """Rows by lack. ``bubblewrap without root`` is an ordinary user without a group of the version 2
 tree. ``no root`` is a node that may only use an engine. ``gVisor`` is a node whose boxes have
-that runtime. ``shared GPU`` is a node whose operator lets boxes share a GPU.
+that runtime.
 """
 
 

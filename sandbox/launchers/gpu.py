@@ -1,7 +1,7 @@
-"""Finds this machine's GPUs in CDI files or through the engine, and gives each box one.
+"""Finds this machine's GPUs in CDI files or through the engine.
 
-A box gets one whole GPU, one slice (MIG), or one share (``gpu_shares``). The vendor's CDI file
-lists what it needs: device nodes and driver libraries.
+A match gets one GPU or slice (MIG), which its seats share (``gpu_shares``). The vendor's CDI file
+lists what a box needs: device nodes and driver libraries.
 ``nvidia-ctk cdi generate --format=json --output=/etc/cdi/nvidia.json`` writes it. Only JSON is
 read; ``gpu_lacks`` reports YAML files. Never tested on a real GPU. Source: the Container Device
 Interface specification.
@@ -11,10 +11,8 @@ from __future__ import annotations
 
 import json
 import os
-import threading
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +29,7 @@ _EVERYTHING = "all"
 
 @dataclass(frozen=True)
 class Gpu:
-    """A whole GPU or a slice of one, as a CDI file describes it, or a share of either.
+    """A whole GPU or a slice of one, as a CDI file describes it, or one seat's share of either.
 
     ``nodes`` are (host, box) paths of device nodes, ``libraries`` those of driver libraries.
     """
@@ -40,12 +38,10 @@ class Gpu:
     """Qualified name: ``nvidia.com/gpu=0``."""
     nodes: tuple[tuple[str, str], ...] = ()
     libraries: tuple[tuple[str, str], ...] = ()
-    share: int = 0
-    """Number of the share, from 0."""
     memory_share: float = 1.0
-    """Part of the device's memory that one box may use. Below 1 if boxes share the device."""
+    """Part of the device's memory that one box may use. Below 1 if seats share the device."""
     memory_mb: int = 0
-    """Memory in MB that one box may use. 0 if the device is not shared."""
+    """Memory in MB that one box may use. 0 if ``nvidia-smi`` does not tell it."""
 
     @property
     def device(self) -> str:
@@ -54,8 +50,12 @@ class Gpu:
 
     @property
     def is_shared(self) -> bool:
-        """Whether other boxes may use the device at the same time."""
+        """Whether other seats of the match use the device too."""
         return self.memory_share < 1
+
+    def shared_by(self, seats: int) -> Gpu:
+        """The share that each of so many seats of a match gets."""
+        return replace(self, memory_share=1 / seats, memory_mb=self.memory_mb // seats)
 
     def bubblewrap_options(self) -> list[str]:
         """Mounts for a box that has no driver libraries of its own."""
@@ -92,45 +92,6 @@ class Gpu:
         if _engine_supports_cdi(info):
             return {"driver": "cdi", "device_ids": [self.name]}
         return {"driver": "nvidia", "device_ids": [self.device], "capabilities": [["gpu"]]}
-
-
-class GpuPool:
-    """Tracks which box has which GPU or share. A box takes one for its life. Thread-safe."""
-
-    def __init__(self, gpus: Sequence[Gpu]) -> None:
-        self._lock = threading.Lock()
-        self._free = list(gpus)
-        self._known = frozenset(gpus)
-
-    def __len__(self) -> int:
-        return len(self._known)
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether boxes share a device."""
-        return any(gpu.is_shared for gpu in self._known)
-
-    @property
-    def free(self) -> int:
-        """How many GPUs are free at this moment."""
-        with self._lock:
-            return len(self._free)
-
-    def take(self) -> Gpu | None:
-        """Take a free GPU, or a share of the least used one; None if all are taken."""
-        with self._lock:
-            if not self._free:
-                return None
-            shares = Counter(gpu.name for gpu in self._free)
-            best = max(self._free, key=lambda gpu: shares[gpu.name])
-            self._free.remove(best)
-            return best
-
-    def give_back(self, gpu: Gpu) -> None:
-        """Give a GPU back after its box is gone, so that nothing remains on it. Safe to repeat."""
-        with self._lock:
-            if gpu in self._known and gpu not in self._free:
-                self._free.append(gpu)
 
 
 def find_gpus(folders: Iterable[Path] = SPEC_FOLDERS) -> tuple[Gpu, ...]:

@@ -1,67 +1,46 @@
-"""Divides GPUs into shares, so that several boxes use one device.
+"""The memory of GPUs, and the share of it that each seat of a match gets.
 
-An operator chooses it (``--gpu-shares``), because CUDA does not isolate the memory of programs on
-one device. Torch gets a limit that an agent could lift. It is CONTEXT_MB below the share, because
-it does not count the memory of CUDA itself. ``sandbox.node.gpu_memory`` ends agents that are over
-their share. ``nvidia-smi`` prints the memory of a device. A device of unknown
-memory, such as a slice, is not shared.
+CUDA does not isolate the memory of programs on one device. Torch gets a limit that an agent could
+lift. It is CONTEXT_MB below the share, because it does not count the memory of CUDA itself.
+``sandbox.node.gpu_memory`` ends agents that are over their share. ``nvidia-smi`` prints the memory
+of a device, but not of a slice.
 """
 
 from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from sandbox.launchers.gpu import Gpu
 
-MOST = 16
-"""Most shares of one device."""
 CONTEXT_MB = 600
 """What CUDA itself uses of the share of a process. An estimate, not measured."""
 _READ_SECONDS = 10.0
 
 
-def divide_gpus(
-    gpus: Iterable[Gpu], memory_mb: Mapping[str, int], shares: int, need_mb: int
-) -> tuple[Gpu, ...]:
-    """Returns at most ``shares`` shares of each GPU, and no more than its memory allows.
-
-    ``memory_mb`` is by number or UUID. A share has ``need_mb`` at least.
-    """
-    found: list[Gpu] = []
-    for gpu in gpus:
-        memory = memory_mb.get(gpu.device)
-        count = 1 if memory is None else min(shares, memory // need_mb)
-        if memory is not None and count > 1:
-            part = replace(gpu, memory_share=1 / count, memory_mb=memory // count)
-            found += [replace(part, share=number) for number in range(count)]
-        elif count:
-            found.append(gpu)
-    return tuple(found)
+def with_memory(gpus: Sequence[Gpu]) -> tuple[Gpu, ...]:
+    """The GPUs with their memory, as far as ``nvidia-smi`` tells it."""
+    memory_mb = read_memory() if gpus else {}
+    return tuple(replace(gpu, memory_mb=memory_mb.get(gpu.device, 0)) for gpu in gpus)
 
 
-def share_lacks(
-    gpus: Iterable[Gpu], memory_mb: Mapping[str, int], shares: int, need_mb: int
-) -> tuple[str, ...]:
-    """Why GPUs have fewer shares than ``shares``, one sentence each."""
-    told = []
-    for gpu in gpus:
-        memory = memory_mb.get(gpu.device)
-        if memory is None and shares > 1:
-            told.append(f"{gpu.name} is not shared: nvidia-smi does not tell its memory")
-        elif memory is not None and memory < shares * need_mb:
-            told.append(
-                f"{gpu.name} has {memory} MB of memory, and a box needs {need_mb} MB:"
-                f" {memory // need_mb} of {shares} boxes can use it"
-            )
-    return tuple(told)
+def memory_lacks(gpus: Iterable[Gpu], need_mb: int) -> tuple[str, ...]:
+    """Why boxes cannot use a GPU or share its memory fairly, one sentence each."""
+    return tuple(
+        f"{gpu.name} has {gpu.memory_mb} MB of memory, and a box needs {need_mb} MB"
+        if gpu.memory_mb
+        else f"nvidia-smi does not tell the memory of {gpu.name}, so an agent can use the memory of"
+        " the other seats of its match"
+        for gpu in gpus
+        if gpu.memory_mb < need_mb
+    )
 
 
 def share_environment(gpu: Gpu) -> dict[str, str]:
     """Variables by which torch limits itself to the share of the memory."""
-    if not gpu.is_shared:
+    if not gpu.is_shared or not gpu.memory_mb:
         return {}
     fraction = gpu.memory_share * (gpu.memory_mb - CONTEXT_MB) / gpu.memory_mb
     return {"PYTORCH_ALLOC_CONF": f"per_process_memory_fraction:{fraction:.4f}"}

@@ -55,7 +55,7 @@ class NodeHello:
     image_digests: Mapping[str, str]
     lacks: tuple[str, ...]
     gpus: int = 0
-    """How many boxes can have a GPU, a slice or a share at a time."""
+    """How many matches can have a GPU or a slice at a time."""
 
 
 class Loan:
@@ -64,7 +64,7 @@ class Loan:
     is_remote = False
     """Whether the agent runs on its owner's machine."""
     gpu_turn: GpuTurn | None = None
-    """The turn of the GPU that the box shares with others. None if it shares none."""
+    """The turn of the GPU that the seats of the match share. None if the box shares none."""
 
     def __init__(
         self,

@@ -26,7 +26,7 @@ from pathlib import Path
 from sandbox import process_guard, profiles
 from sandbox.errors import HostFault
 from sandbox.launchers import base, choose, degraded_defences, gpu_shares
-from sandbox.launchers.gpu import GpuPool
+from sandbox.launchers.gpu import Gpu
 from sandbox.listener import Listener, open_listening_socket
 from sandbox.match import steal_monitor
 from sandbox.match.steal_monitor import StealMonitor
@@ -62,9 +62,7 @@ def _exit_on_sigterm(*_: object) -> None:
 
 
 def _warm_boxes_of(profile: str, wanted: int) -> int:
-    """How many boxes of this profile to keep ready. None with a GPU, which an idle box would
-    block.
-    """
+    """How many boxes of this profile to keep ready. None with a GPU: each match gets another."""
     return 0 if profiles.get_profile(profile).gpu else wanted
 
 
@@ -95,12 +93,6 @@ def _exit_without_threads() -> None:
     os._exit(1)
 
 
-def _parse_shares(text: str) -> int:
-    if not text.isdigit() or not 1 <= int(text) <= gpu_shares.MOST:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to {gpu_shares.MOST}")
-    return int(text)
-
-
 def _parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m sandbox.node", description="lends boxes")
     parser.add_argument("--socket", type=Path, required=True, help="where to listen")
@@ -121,12 +113,6 @@ def _parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--keep", type=int, default=24, help="idle boxes kept for submissions")
     parser.add_argument("--keep-mb", type=int, help="their bundles; default: 1/4 of all memory")
     parser.add_argument("--most", type=int, default=64, help="boxes in all")
-    parser.add_argument(
-        "--gpu-shares",
-        type=_parse_shares,
-        default=Settings.read().gpu_shares or "1",
-        help="boxes that may share one GPU; default: $PECK_GPU_SHARES, or 1",
-    )
     parser.add_argument("--allow-uid", type=int, action="append", default=[])
     parser.add_argument(
         "--patience", type=float, default=0.0, help="seconds to wait for another node here to end"
@@ -176,7 +162,7 @@ class _Node:
     connections: Listener
     lacks: tuple[str, ...]
     cores: StealMonitor | None
-    shares_gpus: bool
+    gpus: tuple[Gpu, ...]
     listener: socket.socket
     """Listens, but accepts nobody before ``_serve``."""
 
@@ -208,8 +194,8 @@ def _build_node(options: argparse.Namespace, stop: threading.Event) -> _Node:
         runtime=options.runtime,
     )
     cores, unseen = _start_steal_monitor()
-    devices, shared = _divide_gpus(kind, options.gpu_shares)
-    lacks = (*kind.lacks(), *unseen, *shared)
+    gpus = gpu_shares.with_memory(kind.gpus())
+    lacks = (*kind.lacks(), *unseen, *gpu_shares.memory_lacks(gpus, profiles.GPU_MB))
     for sentence in lacks:
         _print_line(f"lacks: {sentence}")
     listener = open_listening_socket(options.socket.resolve())
@@ -219,7 +205,7 @@ def _build_node(options: argparse.Namespace, stop: threading.Event) -> _Node:
         kind,
         name,
         warm={n: _warm_boxes_of(n, options.warm) for n in digests},
-        devices=devices,
+        gpus=gpus,
         memory_mb=options.memory_mb,
         keep=options.keep,
         keep_bytes=_quarter_of_memory() if options.keep_mb is None else options.keep_mb << 20,
@@ -233,27 +219,16 @@ def _build_node(options: argparse.Namespace, stop: threading.Event) -> _Node:
         "profiles": sorted(digests),
         "image_digests": digests,
         "lacks": list(lacks),
-        "gpus": len(devices),
+        "gpus": sum(not 0 < gpu.memory_mb < profiles.GPU_MB for gpu in gpus),
     }
     allowed = frozenset({0, os.getuid(), *options.allow_uid})
     connections = Listener(BoxLender(name, kind, pool, digests, cores).serve, hello, allowed)
-    return _Node(name, kind, digests, pool, connections, lacks, cores, devices.is_shared, listener)
-
-
-def _divide_gpus(kind: base.Launcher, shares: int) -> tuple[GpuPool, tuple[str, ...]]:
-    """The GPUs that boxes may get, and what is lacking because boxes share them."""
-    gpus = kind.gpus()
-    memory = gpu_shares.read_memory() if gpus else {}
-    devices = GpuPool(gpu_shares.divide_gpus(gpus, memory, shares, profiles.GPU_MB))
-    lacks = gpu_shares.share_lacks(gpus, memory, shares, profiles.GPU_MB)
-    if devices.is_shared:
-        lacks += degraded_defences.sentences_for_lack(degraded_defences.SHARED_GPU)
-    return devices, lacks
+    return _Node(name, kind, digests, pool, connections, lacks, cores, gpus, listener)
 
 
 def _serve(node: _Node, options: argparse.Namespace, stop: threading.Event) -> None:
     """Lend boxes until ``stop`` is set."""
-    if node.shares_gpus:
+    if any(gpu.memory_mb for gpu in node.gpus):
         tell = partial(_report_late_lack, node.connections, list(node.lacks))
         watch = threading.Thread(target=gpu_memory.watch, args=(node.pool, stop, tell), daemon=True)
         watch.start()

@@ -78,7 +78,7 @@ class RequestChecker:
                 raise BundleRefused(f"the archive is larger than half of {memory_mb} MB of memory")
         except BundleRefused as refused:
             return refused
-        return RequestedSeat((profile, memory_mb), digest, size, bundle, deadline)
+        return RequestedSeat(BoxKey(profile, memory_mb), digest, size, bundle, deadline)
 
 
 def check_unchanged(seat: RequestedSeat) -> None:

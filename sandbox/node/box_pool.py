@@ -11,7 +11,7 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from functools import partial
@@ -20,7 +20,8 @@ from sandbox import profiles
 from sandbox.errors import BoxLate, EngineAway, HostFault
 from sandbox.launchers import supervisor_client
 from sandbox.launchers.base import SLOTS, Box, BoxSpec, Launcher
-from sandbox.launchers.gpu import Gpu, GpuPool
+from sandbox.launchers.gpu import Gpu
+from sandbox.node.borrow_request import RequestedSeat
 from sandbox.node.pooled_box import BoxKey, PooledBox
 from sandbox.node.start_queue import StartPause, StartQueue
 
@@ -41,7 +42,7 @@ class BoxPool:
         node: str,
         *,
         warm: Mapping[str, int],
-        devices: GpuPool,
+        gpus: Sequence[Gpu],
         memory_mb: int,
         keep: int,
         keep_bytes: int,
@@ -52,7 +53,7 @@ class BoxPool:
         self._launcher = launcher
         self._node = node
         self._warm: Mapping[str, int] = warm
-        self._devices = devices
+        self._gpus = gpus
         self._keep, self._keep_bytes = keep, keep_bytes
         self._most = most
         self._say = say
@@ -60,7 +61,10 @@ class BoxPool:
         self._idle: list[PooledBox] = []
         self._busy: set[PooledBox] = set()
         self._starting: Counter[BoxKey] = Counter()
-        self._held_seats = self._held_gpus = 0
+        self._held_seats = 0
+        self._held_gpus = set[str]()
+        self._leaving: Counter[str] = Counter()
+        """Boxes that are being removed, by the name of their GPU."""
         self._slots: set[int] = set()
         self._read: set[str] = set()
         self._closed = False
@@ -73,7 +77,7 @@ class BoxPool:
         self._threads = ThreadPoolExecutor(6, thread_name_prefix="removals")
         with self._changed:
             for name in warm:
-                self._refill((name, memory_mb))
+                self._refill(BoxKey(name, memory_mb))
         if not refills:
             self._warm = {}
         threading.Thread(target=self._maintain_boxes, name="tend", daemon=True).start()
@@ -82,42 +86,52 @@ class BoxPool:
         """Lend boxes of one more profile, and keep ``warm`` of them ready."""
         with self._changed:
             self._warm = {**self._warm, profile: warm}
-            self._refill((profile, self._memory_mb))
+            self._refill(BoxKey(profile, self._memory_mb))
 
     @contextlib.contextmanager
-    def room_for(self, keys: Sequence[BoxKey], deadline: float) -> Iterator[None]:
-        """Reserve room for all boxes of a match while it lasts. Raises HostFault if none is free in
-        time.
+    def room_for(self, seats: Sequence[RequestedSeat], deadline: float) -> Iterator[Gpu | None]:
+        """Reserve room for all boxes of a match while it lasts, and one GPU if seats need one.
 
-        Matches that took boxes one by one could wait for each other's boxes for ever.
+        Yields the share of the GPU that each such seat gets. Raises HostFault if none is free in
+        time. Matches that took boxes one by one could wait for each other's boxes for ever.
         """
-        seats, gpus = len(keys), sum(profiles.get_profile(name).gpu for name, _ in keys)
-        if seats > self._most or gpus > len(self._devices):
-            raise HostFault(
-                f"{seats} boxes with {gpus} GPUs are more than this node has in all:"
-                f" {self._most} and {len(self._devices)}"
-            )
+        needs = [need for seat in seats if (need := profiles.get_profile(seat.key.profile).gpu_mb)]
+        fitting = [gpu for gpu in self._gpus if not 0 < gpu.memory_mb < sum(needs)]
+        if len(seats) > self._most:
+            raise HostFault(f"{len(seats)} boxes are more than the {self._most} of this node")
+        if needs and not fitting:
+            raise HostFault(f"{len(needs)} boxes need {sum(needs)} MB of a GPU: none here has that")
+        gpu: Gpu | None = None
+
+        def find_room() -> bool:
+            nonlocal gpu
+            free = [g for g in fitting if g.name not in (self._held_gpus | (+self._leaving).keys())]
+            if needs and free:
+                gpu = max(free, key=partial(self._bound_boxes, {seat.digest for seat in seats}))
+            return self._held_seats + len(seats) <= self._most and bool(free or not needs)
+
         with self._changed:
             if not self._changed.wait_for(
-                lambda: (
-                    self._closed
-                    or (
-                        self._held_seats + seats <= self._most
-                        and self._held_gpus + gpus <= len(self._devices)
-                    )
-                ),
-                max(0.0, deadline - time.monotonic()),
+                lambda: self._closed or find_room(), max(0.0, deadline - time.monotonic())
             ):
                 raise BoxLate("no box was free in time")
-            self._held_seats += seats
-            self._held_gpus += gpus
+            held = {gpu.name} if gpu is not None else set[str]()
+            self._held_seats += len(seats)
+            self._held_gpus |= held
         try:
-            yield
+            yield None if gpu is None else gpu.shared_by(len(needs))
         finally:
             with self._changed:
-                self._held_seats -= seats
-                self._held_gpus -= gpus
+                self._held_seats -= len(seats)
+                self._held_gpus -= held
                 self._changed.notify_all()
+
+    def _bound_boxes(self, digests: Collection[str], gpu: Gpu) -> int:
+        """How many idle boxes of these submissions are on this GPU."""
+        return sum(
+            place.digest in digests and place.key.gpu is not None and place.key.gpu.name == gpu.name
+            for place in self._idle
+        )
 
     def take_bound(self, key: BoxKey, digest: str) -> PooledBox | None:
         """Take a waiting box that is bound to this digest, if there is one."""
@@ -151,7 +165,7 @@ class BoxPool:
             if place is not None:
                 self._idle.remove(place)
                 self._busy.add(place)
-                if key[1] == self._memory_mb:  # nobody would use boxes of odd sizes
+                if key.memory_mb == self._memory_mb:  # nobody would use boxes of odd sizes
                     self._refill(key)
                 return place
             if asked is not None and asked.done():
@@ -162,12 +176,14 @@ class BoxPool:
                 asked = None
             now = time.monotonic()
             if asked is None and self._starting[key] >= self._takers[key]:
-                self._starts.hasten(key[0])  # enough boxes are starting already
+                self._starts.hasten(key.profile)  # enough boxes are starting already
             elif asked is None and self._may_start(key):
                 asked = self._queue_start(key, is_asked=True)
             if now >= deadline:
                 coming = self._starting[key]
-                raise BoxLate(f"no box of {key[0]} was ready in time; {coming} are being started")
+                raise BoxLate(
+                    f"no box of {key.profile} was ready in time; {coming} are being started"
+                )
             self._changed.wait(deadline - now if asked else min(deadline - now, TEND_SECONDS))
 
     @contextlib.contextmanager
@@ -233,7 +249,7 @@ class BoxPool:
                 for place in [p for p in self._idle if not self._launcher.usable(p.box)]:
                     self._idle.remove(place)
                     self._discard(place)
-                for key in [(name, self._memory_mb) for name in self._warm]:
+                for key in [BoxKey(name, self._memory_mb) for name in self._warm]:
                     if not self._closed and self._may_start(key):
                         self._refill(key)
 
@@ -267,7 +283,7 @@ class BoxPool:
 
     def _refill(self, key: BoxKey) -> None:
         waiting = sum(1 for p in self._idle if p.key == key and p.digest is None)
-        for _ in range(self._warm.get(key[0], 0) - waiting - self._starting[key]):
+        for _ in range(self._warm.get(key.profile, 0) - waiting - self._starting[key]):
             if self._count() >= self._most:
                 return
             self._queue_start(key)
@@ -284,19 +300,13 @@ class BoxPool:
             old = min(others, key=lambda p: p.used_at)
             self._idle.remove(old)
             self._discard(old)
-        gpu = None
-        if profiles.get_profile(key[0]).gpu:
-            gpu = self._devices.take()
-            if gpu is None:
-                self._free_a_device()
-                return None
         slot = random.choice(range(SLOTS))  # noqa: S311  only to differ from other nodes here
         while slot in self._slots:
             slot = (slot + 1) % SLOTS
         self._slots.add(slot)
         self._starting[key] += 1
-        work = partial(self._start_box, key, slot, gpu)
-        future = self._starts.add(key[0], work, is_asked=is_asked)
+        work = partial(self._start_box, key, slot)
+        future = self._starts.add(key.profile, work, is_asked=is_asked)
         future.add_done_callback(self._wake)
         return future
 
@@ -304,16 +314,8 @@ class BoxPool:
         with self._changed:
             self._changed.notify_all()
 
-    def _free_a_device(self) -> None:
-        """Remove the longest unused box of a GPU profile, to free its device."""
-        holders = [p for p in self._idle if p.box.spec.gpu is not None]
-        if holders:
-            old = min(holders, key=lambda p: p.used_at)
-            self._idle.remove(old)
-            self._discard(old)
-
-    def _start_box(self, key: BoxKey, slot: int, gpu: Gpu | None) -> None:
-        profile, memory_mb = key
+    def _start_box(self, key: BoxKey, slot: int) -> None:
+        profile, memory_mb, gpu = key
         name = f"{self._node}-{slot:06d}-{time.monotonic_ns() & 0xFFFFFF:06x}"
         box: Box | None = None
         first = profile not in self._read
@@ -333,8 +335,6 @@ class BoxPool:
                 self._say(f"box {name} could not be started: {error}")
             if box is not None:
                 self._stop(PooledBox(box, key))  # never raises: the count below would stay wrong
-            elif gpu is not None:
-                self._devices.give_back(gpu)
             with self._changed:
                 self._starting[key] -= 1
                 self._slots.discard(slot)
@@ -355,14 +355,24 @@ class BoxPool:
         self._stop(place)
 
     def _discard(self, place: PooledBox) -> Future[None] | None:
+        if place.key.gpu is not None:
+            self._leaving[place.key.gpu.name] += 1
         try:
-            gone = self._threads.submit(self._stop, place)
+            gone = self._threads.submit(self._remove, place)
             self._removals.add(gone)
             gone.add_done_callback(self._removals.discard)
             return gone
         except RuntimeError:  # the pool is closed, and this loan's thread came late
-            self._stop(place)
+            self._remove(place)
             return None
+
+    def _remove(self, place: PooledBox) -> None:
+        """Stop a box. No other match gets its GPU before that."""
+        self._stop(place)
+        if place.key.gpu is not None:
+            with self._changed:
+                self._leaving[place.key.gpu.name] -= 1
+                self._changed.notify_all()
 
     def _stop(self, place: PooledBox) -> None:
         try:
@@ -371,6 +381,4 @@ class BoxPool:
             self._say(f"box {place.box.spec.name} could not be removed: {error!r}")
         with self._changed:
             self._slots.discard(place.box.spec.slot)
-            if place.box.spec.gpu is not None:
-                self._devices.give_back(place.box.spec.gpu)
             self._changed.notify_all()

@@ -1,4 +1,4 @@
-"""Ends agents that use more than their share of a GPU's memory.
+"""Ends agents that use more than their share of the memory of their match's GPU.
 
 CUDA limits no program, so the node looks at each process's use once a second. The node finds a
 box's processes in the box's match group. On a machine without match groups it ends nobody.
@@ -69,4 +69,5 @@ def end_agents_over_share(pool: BoxPool, used_mb: Mapping[int, int | None]) -> b
 
 
 def _share_mb(place: PooledBox) -> int:
-    return place.box.spec.gpu.memory_mb if place.box.spec.gpu is not None else 0
+    gpu = place.box.spec.gpu
+    return gpu.memory_mb if gpu is not None and gpu.is_shared else 0

@@ -13,14 +13,16 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from sandbox import profiles
 from sandbox.box import wire
 from sandbox.errors import BundleRefused, HostFault
 from sandbox.launchers import supervisor_client
 from sandbox.launchers.base import CPUS, Launcher
+from sandbox.launchers.gpu import Gpu
 from sandbox.launchers.supervisor_client import MatchEnd, PreforkedChild
 from sandbox.match.gpu_turn import GpuTurns
 from sandbox.match.steal_monitor import StealMonitor
@@ -71,8 +73,8 @@ class BoxLender:
         wanted = self._requests.check(message, bundles)
         seats = [seat for seat in wanted if isinstance(seat, RequestedSeat)]
         deadline = min((seat.deadline for seat in seats), default=0.0)
-        with self._pool.room_for([seat.key for seat in seats], deadline), self._watched():
-            self._serve_until_ended(connection, self._lend(wanted))
+        with self._pool.room_for(seats, deadline) as gpu, self._watched():
+            self._serve_until_ended(connection, self._lend([_on_gpu(seat, gpu) for seat in wanted]))
 
     @contextlib.contextmanager
     def _watched(self) -> Iterator[None]:
@@ -303,6 +305,13 @@ class BoxLender:
     def _out_of_memory(self, place: PooledBox) -> bool:
         # A box is thrown away after its first such kill, so any count is this match's.
         return place.exceeded_gpu_mb > 0 or self._launcher.oom_kills(place.box) > 0
+
+
+def _on_gpu(seat: RequestedSeat | BundleRefused, gpu: Gpu | None) -> RequestedSeat | BundleRefused:
+    """The seat with its share of the match's GPU, if its profile needs one."""
+    if isinstance(seat, BundleRefused) or not profiles.get_profile(seat.key.profile).gpu:
+        return seat
+    return replace(seat, key=seat.key._replace(gpu=gpu))
 
 
 def _parse_seats(end: Mapping[str, Any], open_seats: Mapping[int, PooledBox]) -> list[int]:

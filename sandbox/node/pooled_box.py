@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from sandbox.launchers.base import Box
+from sandbox.launchers.gpu import Gpu
 
 MOST_MATCHES = 200
 MOST_AGE_SECONDS = 3600.0
 
-BoxKey = tuple[str, int]
-"""Profile and memory in MB. Unbound boxes of one key are interchangeable."""
+
+class BoxKey(NamedTuple):
+    """The kind of a box. Unbound boxes of one kind are interchangeable."""
+
+    profile: str
+    memory_mb: int
+    gpu: Gpu | None = None
+    """The seat's share of the GPU that its match has."""
 
 
 @dataclass(eq=False)

@@ -26,7 +26,7 @@ class ProfileOut(BaseModel):
         examples=["3.11"],
     )
     libraries: dict[str, str] = Field(description="version by name", examples=[{"numpy": "2.4.6"}])
-    gpu: bool = Field(description="whether each seat has a GPU, a slice or a share of one")
+    gpu: bool = Field(description="whether a match has a GPU or a slice, which its seats share")
     served: bool = Field(description="whether a live node serves it now; if not, its entries wait")
     image_digests: list[str] = Field(description="digests of the images that live nodes use for it")
 

@@ -30,7 +30,7 @@ def test_a_worker_with_a_lapsed_lease_waits_for_other_workers(
 
 
 GPU_NODE: dict[str, object] = {
-    "gpu": 2,
+    "gpu": 1,
     "queues": ("play.cpu", "play.gpu"),
     "profiles": ("numpy", "torch-gpu"),
 }
@@ -42,9 +42,9 @@ GPU_NODE: dict[str, object] = {
         ({"profiles": ("torch",)}, 0),
         ({"queues": ("validate",)}, 0),
         (GPU_NODE | {"gpu": 0}, 1),
+        (GPU_NODE | {"gpu": 0}, 2),
         (GPU_NODE | {"queues": ("play.cpu",)}, 1),
         (GPU_NODE | {"profiles": ("numpy",)}, 1),
-        (GPU_NODE | {"gpu": 1}, 2),
     ],
 )
 def test_a_worker_gets_only_matches_playable_on_its_node(

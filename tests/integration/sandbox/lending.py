@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from sandbox.launchers import choose
-from sandbox.launchers.gpu import GpuPool
+from sandbox.launchers.gpu import Gpu
 from sandbox.listener import Listener
 from sandbox.match import loans
 from sandbox.node.box_pool import BoxPool
@@ -62,7 +62,7 @@ class LendingNode:
 
 
 @contextlib.contextmanager
-def lend_boxes(folder: Path, profile: str, devices: GpuPool) -> Iterator[LendingNode]:
+def lend_boxes(folder: Path, profile: str, gpus: Sequence[Gpu] = ()) -> Iterator[LendingNode]:
     """Lend boxes of this profile at a socket in ``folder``."""
     require("bubblewrap")
     if os.geteuid() != 0:
@@ -72,7 +72,7 @@ def lend_boxes(folder: Path, profile: str, devices: GpuPool) -> Iterator[Lending
         kind,
         "node-test",
         warm={profile: 0},
-        devices=devices,
+        gpus=gpus,
         memory_mb=MEMORY_MB,
         keep=MOST,
         keep_bytes=1 << 30,

@@ -1,4 +1,4 @@
-"""Boxes of bubblewrap that share a device, and what nvidia-smi would tell of it.
+"""Boxes of one match share a device, and what nvidia-smi would tell of it.
 
 The device is /dev/null under the name of a GPU, and a script prints nvidia-smi's tables.
 """
@@ -10,7 +10,7 @@ import json
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,9 @@ import pytest
 
 from games.protocol import Json, Verdict
 from sandbox import profiles
-from sandbox.errors import HostFault, SeatRefused
-from sandbox.launchers import gpu, gpu_shares
+from sandbox.errors import BoxLate, HostFault, SeatRefused
+from sandbox.launchers import gpu
 from sandbox.launchers.base import UID_BASE
-from sandbox.launchers.gpu import GpuPool
 from sandbox.match import referee
 from sandbox.match.clock import Clock
 from sandbox.match.episode_request import EpisodeRequest
@@ -77,13 +76,13 @@ GAME: Any = Timed()
 def node(
     short_folder: Callable[[], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[LendingNode]:
-    """A node with one card of four shares."""
+    """A node with one card of 8188 MB."""
     (tmp_path / "nvidia.json").write_text(json.dumps(CDI))
     found = gpu.find_gpus((tmp_path,))
     monkeypatch.setattr(gpu, "find_gpus", lambda: found)
     monkeypatch.setattr(profiles, "PROFILES", {**profiles.PROFILES, ON_GPU.name: ON_GPU})
-    shares = gpu_shares.divide_gpus(found, {"0": 8188}, 4, ON_GPU.gpu_mb)
-    with lend_boxes(short_folder(), ON_GPU.name, GpuPool(shares)) as lending:
+    cards = [replace(card, memory_mb=8188) for card in found]
+    with lend_boxes(short_folder(), ON_GPU.name, cards) as lending:
         yield lending
 
 
@@ -102,26 +101,37 @@ def play(lent: Sequence[Loan | SeatRefused], on_step: Callable[[int], Any]) -> P
     )
 
 
-def test_seats_on_one_gpu_compute_one_after_another_also_in_two_matches(
-    node: LendingNode,
-) -> None:
-    together = threading.Barrier(2)
-    lent = [node.borrow(one, two, agent=COMPUTING) for one, two in ("ab", "cd")]
-    with ThreadPoolExecutor(2) as threads:
-        played = [*threads.map(lambda one: play(one, on_step=lambda _: together.wait(60)), lent)]
-    spans = sorted(move for one in played for step in one.episode.steps for move in step.moves)
-    assert len(spans) == 2 * 2 * 12
+def test_seats_of_one_match_compute_one_after_another(node: LendingNode) -> None:
+    played = play(node.borrow(*"ab", agent=COMPUTING), on_step=lambda _: None)
+    spans = sorted(move for step in played.episode.steps for move in step.moves)
+    assert len(spans) == 2 * 12
     assert all(end <= begin for (_, end), (begin, _) in itertools.pairwise(spans))
 
 
-def test_one_card_serves_as_many_seats_as_it_has_shares(node: LendingNode) -> None:
+def test_seats_share_the_memory_of_the_gpu_of_their_match(node: LendingNode) -> None:
     lent = node.borrow(*"abcd")
     gpus = [place.box.spec.gpu for place in node.pool.busy]
-    assert {gpu.share for gpu in gpus if gpu is not None} == {0, 1, 2, 3}
+    assert [gpu.memory_mb for gpu in gpus if gpu is not None] == [2047] * 4
     for loan in lent:
         loan.end()
-    with pytest.raises(HostFault, match="5 boxes with 5 GPUs are more than this node has"):
-        node.borrow(*"abcde")
+
+
+def test_two_matches_do_not_share_a_gpu(node: LendingNode) -> None:
+    (first,) = node.borrow("a")
+    with first, pytest.raises(BoxLate, match="no box was free in time"):
+        node.borrow("b", seconds=1.0)
+    node.settle()
+    (second,) = node.borrow("b")
+    second.end()
+
+
+def test_a_match_whose_seats_need_too_much_gpu_memory_is_refused(
+    node: LendingNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    greedy = replace(ON_GPU, gpu_mb=5000)
+    monkeypatch.setattr(profiles, "PROFILES", {**profiles.PROFILES, ON_GPU.name: greedy})
+    with pytest.raises(HostFault, match="2 boxes need 10000 MB of a GPU: none here has that"):
+        node.borrow(*"ab")
 
 
 def processes_of(place: PooledBox) -> list[int]:
@@ -162,7 +172,7 @@ def play_over_share(node: LendingNode, use: Path, agent: str, processes: int) ->
             greedy, modest = node.pool.busy
             found = [processes_of(greedy), processes_of(modest)]
             assert [len(pids) for pids in found] == [processes, processes]
-            use.write_text(f"{found[0][-1]}, 2048\n{found[1][-1]}, 2047\n")
+            use.write_text(f"{found[0][-1]}, 4095\n{found[1][-1]}, 4094\n")
             group = greedy.box.group
             assert group is not None
             wait_until(
@@ -181,6 +191,6 @@ def test_an_agent_over_its_share_of_the_memory_loses_alone(
     assert sorted(seat.verdict for seat in played.seats) == [Verdict.DONE, Verdict.ERROR]
     (reason,) = [seat.reason for seat in played.seats if seat.reason is not None]
     # The node ends it after its answer of step 3, at the latest while it computes the next one.
-    assert re.match(r"The agent used more than its 2047 MB of GPU memory in step [34]\b", reason)
+    assert re.match(r"The agent used more than its 4094 MB of GPU memory in step [34]\b", reason)
     node.settle()
     assert len(node.pool.idle) == 1, "its box is thrown away"

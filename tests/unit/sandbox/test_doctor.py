@@ -176,17 +176,10 @@ def test_a_gpu_with_too_little_memory_is_reported(tmp_path: Path) -> None:
     assert row(roomy, "gpu").state is CheckState.OK
     assert "GPU 0 has 8188 MB, room for 4 boxes" in row(roomy, "gpu").found
     large = concluded(found, replace(SOUND, gpu_memory_mb={"0": 81559, uuid: 81559}))
-    assert "GPU 0 has 81559 MB, room for 16 boxes" in row(large, "gpu").found
+    assert "GPU 0 has 81559 MB, room for 40 boxes" in row(large, "gpu").found
     small = row(concluded(found, replace(SOUND, gpu_memory_mb={"0": 1500, uuid: 1500})), "gpu")
     assert small.state is CheckState.DEGRADED
     assert "a box needs 2000 MB" in small.costs
-
-
-def test_sharing_a_gpu_weakens_defences(tmp_path: Path) -> None:
-    sharing = replace(SOUND, gpu_shares=4)
-    found = concluded(read(tmp_path / "with", dev__nvidia0=""), sharing)
-    assert {lack for lack, _ in found.degraded["docker"]} == {"shared GPU"}
-    assert concluded(read(tmp_path / "without"), sharing).degraded["docker"] == ()
 
 
 def test_a_sound_machine_lacks_nothing(tmp_path: Path) -> None:

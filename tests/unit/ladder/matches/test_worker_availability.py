@@ -32,16 +32,11 @@ def worker(*served: str, gpu: int = 0, queue: str = "validate", speed_class: str
             "no node serves profiles numpy and torch together now",
         ),
         (
-            [worker("torch-gpu", gpu=1, queue="play.gpu")],
-            {**GPU, "gpus": 2},
-            "its match needs 2 GPUs on one node and the largest has 1 now",
-        ),
-        (
             [worker("torch-gpu", queue="play.gpu")],
-            {**GPU, "gpus": 1},
-            "its match needs a GPU and none has any now",
+            GPU,
+            "its match needs a GPU and no node has one now",
         ),
-        ([worker("torch-gpu", gpu=2, queue="play.gpu")], {**GPU, "gpus": 2}, None),
+        ([worker("torch-gpu", gpu=1, queue="play.gpu")], GPU, None),
         (
             [worker("numpy", speed_class="slow")],
             {"needed": {"numpy"}, "speed_class": "fast"},
@@ -52,11 +47,10 @@ def worker(*served: str, gpu: int = 0, queue: str = "validate", speed_class: str
 def test_the_first_missing_capacity_is_named(
     workers: list[Worker], match: dict[str, Any], sentence: str | None
 ) -> None:
-    told = worker_availability.why_no_worker_fits(
-        workers, **{"queue": "validate", "gpus": 0, **match}
-    )
+    told = worker_availability.why_no_worker_fits(workers, **{"queue": "validate", **match})
     assert told == sentence if sentence is None else told is not None and sentence in told
 
 
-def test_each_seat_of_a_gpu_profile_counts() -> None:
-    assert runtime_profiles.gpus_needed(["numpy", "torch", "torch-gpu", "torch-gpu"]) == 2
+def test_one_seat_of_a_gpu_profile_needs_a_gpu() -> None:
+    assert runtime_profiles.needs_gpu(["numpy", "torch-gpu"])
+    assert not runtime_profiles.needs_gpu(["numpy", "torch"])

@@ -6,7 +6,6 @@ The files follow the specification; none comes from a real GPU.
 from __future__ import annotations
 
 import json
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from docker.types import DeviceRequest
 from sandbox import profiles
 from sandbox.errors import HostFault
 from sandbox.launchers import base, gpu
-from sandbox.launchers.gpu import Gpu, GpuPool
+from sandbox.launchers.gpu import Gpu
 
 LIBRARY = "/usr/lib/x86_64-linux-gnu/libcuda.so.580.65.06"
 ELSEWHERE = "/usr/local/nvidia/lib64/libcuda.so.1"
@@ -193,37 +192,3 @@ def test_an_engine_with_the_nvidia_runtime_gets_a_device_number(tmp_path: Path) 
 def test_an_engine_without_gpu_support_has_no_gpu(tmp_path: Path) -> None:
     (tmp_path / "nvidia0").touch()
     assert gpu.gpus_of_engine({"Runtimes": {"runc": {}}}, (), tmp_path) == ()
-
-
-def test_a_device_serves_one_box_at_a_time() -> None:
-    one, two = Gpu("nvidia.com/gpu=0"), Gpu("nvidia.com/gpu=1")
-    devices = GpuPool((one, two))
-    taken = {devices.take(), devices.take()}
-    assert taken == {one, two}
-    assert devices.take() is None
-    assert devices.free == 0
-    devices.give_back(two)
-    devices.give_back(two)
-    assert devices.take() == two
-    assert devices.take() is None, "given back twice, it is still one"
-    devices.give_back(Gpu("nvidia.com/gpu=7"))
-    assert devices.take() is None, "a stranger's is not taken in"
-    assert len(devices) == 2
-
-
-def test_threads_never_share_a_device() -> None:
-    devices = GpuPool([Gpu(f"nvidia.com/gpu={number}") for number in range(8)])
-    taken: list[Gpu | None] = []
-
-    def work() -> None:
-        for _ in range(50):
-            mine = devices.take()
-            if mine is not None:
-                taken.append(mine)
-
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(taken) == len(set(taken)) == 8

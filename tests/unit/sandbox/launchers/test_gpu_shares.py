@@ -1,19 +1,20 @@
-"""GPUs divided into shares, by what nvidia-smi prints. No line comes from a real GPU."""
+"""The memory of GPUs and its shares, by what nvidia-smi prints. No line comes from a real GPU."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from sandbox import profiles
 from sandbox.launchers import base, gpu_shares
-from sandbox.launchers.gpu import Gpu, GpuPool
-from sandbox.node.__main__ import _parse_arguments
+from sandbox.launchers.gpu import Gpu
 
 UUID = "GPU-5d5ba0d6-d33d-2b2c-524d-9e3d8d2b8a77"
 MEMORY = f"0, {UUID}, 8188\n1, GPU-66666666-7777-8888-9999-000000000000, [N/A]\n"
 CARD = Gpu("nvidia.com/gpu=0", (("/dev/nvidia0", "/dev/nvidia0"),))
+CARD_WITH_MEMORY = replace(CARD, memory_mb=8188)
 SLICE = Gpu("nvidia.com/gpu=0:1")
 
 
@@ -34,51 +35,26 @@ def test_the_use_of_a_process_is_the_sum_over_its_devices() -> None:
     assert gpu_shares.parse_use("4711, 512\n4711, [N/A]\n4711, 3\n") == {4711: None}
 
 
-def test_a_gpu_is_whole_unless_the_operator_shares_it() -> None:
-    assert gpu_shares.divide_gpus([CARD], {"0": 81559}, 1, 2000) == (CARD,)
+def test_seats_divide_the_memory_of_the_gpu_of_their_match() -> None:
+    share = CARD_WITH_MEMORY.shared_by(4)
+    assert (share.memory_mb, share.memory_share) == (2047, 0.25)
+    assert share.nodes == CARD.nodes
+    assert CARD_WITH_MEMORY.shared_by(1) == CARD_WITH_MEMORY
 
 
-def test_a_device_has_as_many_shares_as_its_memory_allows() -> None:
-    assert len(gpu_shares.divide_gpus([CARD], {"0": 8188}, 4, 2000)) == 4
-    assert len(gpu_shares.divide_gpus([CARD], {"0": 7999}, 4, 2000)) == 3
-    assert gpu_shares.divide_gpus([CARD], {"0": 1999}, 4, 2000) == ()
-
-
-def test_shares_divide_the_memory_of_a_device() -> None:
-    shares = gpu_shares.divide_gpus([CARD], {"0": 8188}, 4, 2000)
-    assert {share.memory_mb for share in shares} == {2047}
-    assert {share.memory_share for share in shares} == {0.25}
-    assert {share.nodes for share in shares} == {CARD.nodes}
-
-
-def test_a_slice_is_not_shared() -> None:
-    assert gpu_shares.divide_gpus([SLICE], {"0": 8188}, 4, 2000) == (SLICE,)
-    (sentence,) = gpu_shares.share_lacks([SLICE], {"0": 8188}, 4, 2000)
-    assert sentence.startswith("nvidia.com/gpu=0:1 is not shared")
+def test_a_slice_whose_memory_is_unknown_is_named() -> None:
+    (sentence,) = gpu_shares.memory_lacks([SLICE], 2000)
+    assert sentence.startswith("nvidia-smi does not tell the memory of nvidia.com/gpu=0:1")
 
 
 def test_a_gpu_with_too_little_memory_is_named() -> None:
-    (sentence,) = gpu_shares.share_lacks([CARD], {"0": 5000}, 4, 2000)
-    assert sentence.endswith("a box needs 2000 MB: 2 of 4 boxes can use it")
-    assert gpu_shares.share_lacks([CARD], {"0": 8188}, 4, 2000) == ()
-    assert gpu_shares.share_lacks([CARD], {}, 1, 2000) == (), "nobody asked for shares"
-
-
-def test_boxes_spread_over_the_devices() -> None:
-    other = Gpu("nvidia.com/gpu=1")
-    shares = gpu_shares.divide_gpus([CARD, other], {"0": 8188, "1": 8188}, 2, 2000)
-    devices = GpuPool(shares)
-    first, second = devices.take(), devices.take()
-    assert first is not None
-    assert second is not None
-    assert {first.name, second.name} == {CARD.name, other.name}
-    devices.give_back(first)
-    devices.give_back(first)
-    assert devices.free == 3
+    (sentence,) = gpu_shares.memory_lacks([replace(CARD, memory_mb=1500)], 2000)
+    assert sentence == "nvidia.com/gpu=0 has 1500 MB of memory, and a box needs 2000 MB"
+    assert gpu_shares.memory_lacks([CARD_WITH_MEMORY], 2000) == ()
 
 
 def test_torch_and_cuda_itself_fit_into_the_share() -> None:
-    share, *_ = gpu_shares.divide_gpus([CARD], {"0": 8188}, 4, 2000)
+    share = CARD_WITH_MEMORY.shared_by(4)
     profile = profiles.get_profile("torch-gpu")
 
     def environment(gpu: Gpu) -> dict[str, str]:
@@ -91,27 +67,6 @@ def test_torch_and_cuda_itself_fit_into_the_share() -> None:
     room = share.memory_mb - gpu_shares.CONTEXT_MB
     assert float(fraction) * 8188 == pytest.approx(room, abs=1)
     assert "PYTORCH_ALLOC_CONF" not in environment(CARD)
-
-
-NODE = ["--socket", "node.sock", "--run-dir", "."]
-
-
-def test_a_node_shares_no_gpu_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("PECK_GPU_SHARES", raising=False)
-    assert _parse_arguments(NODE).gpu_shares == 1
-    monkeypatch.setenv("PECK_GPU_SHARES", "4")
-    assert _parse_arguments(NODE).gpu_shares == 4
-    assert _parse_arguments([*NODE, "--gpu-shares", "2"]).gpu_shares == 2
-
-
-@pytest.mark.parametrize("text", ["0", "17", "four"])
-def test_an_impossible_number_of_shares_is_refused(
-    text: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("PECK_GPU_SHARES", text)
-    with pytest.raises(SystemExit):
-        _parse_arguments(NODE)
-    assert f"'{text}' is not a number from 1 to 16" in capsys.readouterr().err
 
 
 def test_memory_and_use_come_from_nvidia_smi(
@@ -130,7 +85,7 @@ def test_memory_and_use_come_from_nvidia_smi(
     )
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert gpu_shares.read_memory() == {"0": 8188, UUID: 8188}
+    assert gpu_shares.with_memory([CARD, SLICE]) == (CARD_WITH_MEMORY, SLICE)
     assert gpu_shares.read_use() == {4711: 512}
     program.write_text("#!/bin/sh\necho '0, x, 1'; exit 9\n")
     assert gpu_shares.read_memory() == {}

@@ -45,7 +45,7 @@ class Pool:
 
     @contextlib.contextmanager
     def lent_boxes(self) -> Iterator[list[Any]]:
-        spec = SimpleNamespace(gpu=SimpleNamespace(memory_mb=SHARE_MB))
+        spec = SimpleNamespace(gpu=SimpleNamespace(memory_mb=SHARE_MB, is_shared=True))
         yield [SimpleNamespace(box=SimpleNamespace(group=self.group, spec=spec))]
 
 
