@@ -134,14 +134,6 @@ def check_even_heats(number, stage, pairings):
         check(f"stage {number}: seats of {entrant} are even", max(counts) - min(counts) <= 1, True)
 
 
-def check_knockout_heats(number, seed, pairings):
-    for pairing in pairings:
-        _, round_number, n = pairing["key"].split(".")
-        label = f"stage {number}/seats {round_number}.{n}"
-        drawn = draw_order(seed, label, [str(each) for each in pairing["entrants"]])
-        check(f"seats of {pairing['key']}", pairing["entrants"], [int(each) for each in drawn])
-
-
 def check_games(seed, stage, pairing):
     """Checks seats, seeds and points of the games of a pairing."""
     key, entrants = pairing["key"], pairing["entrants"]
@@ -204,9 +196,7 @@ def check_stage(data, seed, number, stage, field):
                     first_seat,
                 )
         check_teams(pairings, data["prohibited"])
-    elif kind == "knockout_heats":
-        check_knockout_heats(number, seed, pairings)
-    elif kind in ("heats", "swiss_heats") and not data["withdrawn"]:
+    elif kind == "heats" and not data["withdrawn"]:
         check_even_heats(number, stage, pairings)
     for pairing in pairings:
         if pairing["state"] == "finished":

@@ -25,7 +25,6 @@ class FormatChoice(StrEnum):
     """Rounds of heats, for more than two seats."""
     HEATS_FINAL = "heats-final"
     """Rounds of heats, then a final of one heat."""
-    KNOCKOUT_HEATS = "knockout-heats"
     SOLO = "solo"
     """A game for one: all play the same seeds."""
 
@@ -41,7 +40,7 @@ BY_SEATS: dict[int, tuple[FormatChoice, ...]] = {
         FormatChoice.GROUPS,
         FormatChoice.GAUNTLET,
     ),
-    3: (FormatChoice.HEATS_FINAL, FormatChoice.HEATS, FormatChoice.KNOCKOUT_HEATS),
+    3: (FormatChoice.HEATS_FINAL, FormatChoice.HEATS),
 }
 """Formats by the seats of a match; three stands for more."""
 
@@ -90,9 +89,6 @@ def plan_of_choice(choice: PlanChoice, seats: int) -> dict[str, Any]:
         FormatChoice.HEATS_FINAL: [
             {"format": "heats", "rounds": choice.rounds, "advance": seats, **heat},
             {"format": "heats", "rounds": 1, **heat},
-        ],
-        FormatChoice.KNOCKOUT_HEATS: [
-            {"format": "knockout_heats", "winners": max(1, seats // 2), **heat}
         ],
         FormatChoice.SOLO: [{"format": "solo", "games": choice.pairs}],
     }

@@ -166,7 +166,6 @@ FORMATS: Final = {
     "gauntlet": "Gauntlet: the first entrant meets all others; the score per pairing decides",
     "heats-final": "Heats, then one final heat of the best",
     "heats": "Heats: everybody meets everybody as evenly as possible",
-    "knockout-heats": "Knock-out of heats: the better half of each heat goes on",
     "solo": "Solo: each plays alone, all with the same random seeds; the highest reward wins",
 }
 """The formats in the form of a new tournament."""

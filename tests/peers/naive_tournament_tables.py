@@ -82,9 +82,6 @@ class Stage:
     def has_left(self, entrant: int) -> bool:
         return entrant in self.left and self.left[entrant][0] <= self.number
 
-    def was_present(self, entrant: int, round_number: int) -> bool:
-        return entrant not in self.left or (self.number, round_number) <= self.left[entrant]
-
     def pairings_of(self, entrant: int) -> list[dict[str, Any]]:
         return [pairing for pairing in self.pairings if entrant in pairing["entrants"]]
 
@@ -94,7 +91,7 @@ class Stage:
             return solo_result(self, pairing)
         if None in pairing["entrants"]:
             return None
-        if self.format.endswith("heats"):
+        if self.format == "heats":
             return heat_result(self, pairing)
         return series_result(self, pairing)
 
@@ -250,9 +247,8 @@ def exact(number: float) -> Fraction:
 def heat_result(stage: Stage, pairing: dict[str, Any]) -> Result | None:
     """The result of a heat; None if it has not ended."""
     entrants: list[int] = pairing["entrants"]
-    present = [one for one in entrants if stage.was_present(one, pairing["round"])]
     games = [game for game in pairing["games"] if game["number"] <= stage.plan["games"]]
-    if len(games) < stage.plan["games"] and len(present) > 1:
+    if len(games) < stage.plan["games"]:
         return None
     seats = stage.plan["seats"]
     scale = [exact(points) for points in stage.plan["points"]]
@@ -261,15 +257,14 @@ def heat_result(stage: Stage, pairing: dict[str, Any]) -> Result | None:
     firsts = dict.fromkeys(entrants, 0)
     for game in games:
         place_of = dict(zip(game["entrants"], game["places"], strict=True))
-        for entrant in present:
-            better = sum(place_of[other] < place_of[entrant] for other in present)
-            equal = sum(place_of[other] == place_of[entrant] for other in present)
-            points[entrant] += sum(scale[better : better + equal], Fraction(0)) / equal
         for entrant in entrants:
+            better = sum(place < place_of[entrant] for place in game["places"])
+            equal = sum(place == place_of[entrant] for place in game["places"])
+            points[entrant] += sum(scale[better : better + equal], Fraction(0)) / equal
             firsts[entrant] += place_of[entrant] == 1
     order = sorted(
         entrants,
-        key=lambda one: (one not in present, -points[one], -firsts[one], stage.seed(one)),
+        key=lambda one: (-points[one], -firsts[one], stage.seed(one)),
     )
     return Result(order, points)
 
@@ -300,8 +295,6 @@ def table_of(stage: Stage) -> list[Line]:
         return table_by_points(stage, stage.field, 0)
     if stage.format in BRACKETS:
         return bracket_table(stage)
-    if stage.format == "knockout_heats":
-        return knockout_heats_table(stage)
     if stage.format == "solo":
         return solo_table(stage)
     return heats_table(stage)
@@ -459,7 +452,7 @@ TIE_BREAKS: dict[str, Callable[[int, list[Result], dict[int, Fraction]], Fractio
 
 
 def heats_table(stage: Stage) -> list[Line]:
-    """The table of heats and Swiss heats: by points per heat, heats won per heat, seed."""
+    """The table of heats: by points per heat, heats won per heat, seed."""
     lines = []
     for entrant in stage.field:
         finished = finished_results(stage, entrant)
@@ -488,29 +481,6 @@ def missed_heats(stage: Stage, entrant: int) -> int:
         return 0
     planned = stage.plan["plans"][max(made)]
     return sum(entrant in planned[number] for number in planned if number > remembered)
-
-
-def knockout_heats_table(stage: Stage) -> list[Line]:
-    """The table of knock-out heats: by the last heat of each entrant."""
-    keys: dict[int, tuple[Any, ...]] = {}
-    lines = []
-    for entrant in stage.field:
-        finished = finished_results(stage, entrant)
-        last = max(
-            stage.pairings_of(entrant), key=lambda pairing: int(pairing["round"]), default=None
-        )
-        result = None if last is None else stage.result(last)
-        last_round = 2 if last is None else last["round"]
-        if result is None:
-            keys[entrant] = (-last_round, 0)
-        else:
-            place = result.entrants.index(entrant) + 1
-            keys[entrant] = (-last_round, 1, place, -result.gains[entrant])
-        won = sum(one.entrants[0] == entrant for _, one in finished)
-        newest = max(finished, key=lambda pair: int(pair[0]["round"]), default=None)
-        score = Fraction(0) if newest is None else newest[1].gains[entrant]
-        lines.append(Line(entrant, 0, 0, score, len(finished), won, {}))
-    return numbered(stage, lines, lambda line: keys[line.entrant])
 
 
 def solo_table(stage: Stage) -> list[Line]:

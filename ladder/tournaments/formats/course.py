@@ -6,18 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ladder.tournaments.formats.elimination import run_elimination
-from ladder.tournaments.formats.heats import run_heats, run_knockout_heats, run_solo
+from ladder.tournaments.formats.heats import run_heats, run_solo
 from ladder.tournaments.formats.plan import (
     DoubleElimination,
     Gauntlet,
     Groups,
     Heats,
-    KnockoutHeats,
     RoundRobin,
     SingleElimination,
     Solo,
     Swiss,
-    SwissHeats,
 )
 from ladder.tournaments.formats.play_off import add_play_off
 from ladder.tournaments.formats.records import (
@@ -105,10 +103,8 @@ def _run_stage(run: StageRun) -> StageCourse:
             stage = run_swiss(run, run.stage)
         case SingleElimination() | DoubleElimination():
             return run_elimination(run, run.stage)
-        case Heats() | SwissHeats():
+        case Heats():
             return run_heats(run, run.stage)
-        case KnockoutHeats():
-            return run_knockout_heats(run, run.stage)
         case Solo():
             return run_solo(run, run.stage)
     return add_play_off(run, stage)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from ladder.tournaments.formats.plan import (
     DoubleElimination,
-    KnockoutHeats,
     SingleElimination,
     Solo,
     Swiss,
-    SwissHeats,
 )
 from ladder.tournaments.formats.records import Course, Event, Key
 
@@ -28,7 +26,7 @@ def downstream(event: Event, course: Course, key: Key) -> tuple[Key, ...]:
             if any(origin.key in found for origin in each.origins):
                 found.add(each.key)
         reached |= found - {key}
-    elif isinstance(stage, Swiss | SwissHeats | KnockoutHeats | Solo):
+    elif isinstance(stage, Swiss | Solo):
         reached |= {each.key for each in own if each.key.round > key.round}
     else:
         reached |= {each.key for each in own if each.section == "play-off"} - {key}

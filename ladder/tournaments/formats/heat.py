@@ -1,8 +1,7 @@
 """Judges a heat: a pairing of more than two entrants, and games for one.
 
 In each game of a heat, every entrant moves on by one seat; a whole turn shares one game seed.
-Who withdraws during a round plays its heat to the end. Who withdrew before fills a seat only if the
-heat would not be full otherwise; it gains nothing and stands last.
+Who withdraws during a round plays its heat to the end.
 """
 
 from __future__ import annotations
@@ -27,8 +26,6 @@ class HeatMeeting:
     """By seat in the first game."""
     rules: HeatRules
     seed: bytes
-    gone: frozenset[int]
-    """Entrants who withdrew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +41,9 @@ def judge_heat(meeting: HeatMeeting, games: Sequence[Game], seeds: Mapping[int, 
 
     Equal points are ordered by firsts, then by ``seeds``.
     """
-    here = [each for each in meeting.entrants if each not in meeting.gone]
     played = {game.number: game for game in games if game.number <= meeting.rules.games}
     left = [n for n in range(1, meeting.rules.games + 1) if n not in played]
-    if left and len(here) > 1:
+    if left:
         return HeatState(None, tuple(_wanted_game(meeting, number) for number in left))
     exact_points = {each: Fraction() for each in meeting.entrants}
     firsts = {each: 0 for each in meeting.entrants}
@@ -60,31 +56,24 @@ def judge_heat(meeting: HeatMeeting, games: Sequence[Game], seeds: Mapping[int, 
     order = tuple(
         sorted(
             meeting.entrants,
-            key=lambda each: (each in meeting.gone, -points[each], -firsts[each], seeds[each]),
+            key=lambda each: (-points[each], -firsts[each], seeds[each]),
         )
     )
     scores = tuple(points[each] for each in order)
-    if left:
-        return HeatState(Outcome(order, scores, scores, By.WALK_OVER, "walk-over"), ())
     text = " : ".join(f"{value:g}" for value in scores) + " points"
     return HeatState(Outcome(order, scores, scores, By.GAMES, text), ())
 
 
 def placement_points(game: Game, meeting: HeatMeeting) -> dict[int, float]:
-    """Returns the points of each entrant: ties share, and who withdrew leaves its place."""
+    """Returns the points of each entrant; ties share."""
     seats = len(game.entrants)
     scale = meeting.rules.points or tuple(range(seats - 1, -1, -1))
-    places = {
-        entrant: place
-        for entrant, place in zip(game.entrants, game.places, strict=True)
-        if entrant not in meeting.gone
-    }
-    gained = {each: 0.0 for each in game.entrants}
-    for entrant, place in places.items():
-        better = sum(other < place for other in places.values())
-        level = sum(other == place for other in places.values())
-        gained[entrant] = sum(scale[better : better + level]) / level
-    return gained
+    points = {}
+    for entrant, place in zip(game.entrants, game.places, strict=True):
+        better = sum(other < place for other in game.places)
+        level = game.places.count(place)
+        points[entrant] = sum(scale[better : better + level]) / level
+    return points
 
 
 def _wanted_game(meeting: HeatMeeting, number: int) -> WantedGame:

@@ -1,15 +1,15 @@
 """Plans heats: who plays in each round, in which heat and on which seat. Pure.
 
 Entrants take turns to sit out, so their numbers of heats differ by at most one. A heat is a set of
-entrants; ``even_heats`` chooses them so that everybody meets everybody about equally often, and
-``near_heats`` so that neighbours in a table meet. ``color_seats`` gives the seats: each run of as
-many heats of an entrant as there are seats has each seat once, so an entrant's seats differ by at
-most one. That is an edge coloring of a bipartite graph, which always exists (König, 1916).
+entrants; ``even_heats`` chooses them so that everybody meets everybody about equally often.
+``color_seats`` gives the seats: each run of as many heats of an entrant as there are seats has each
+seat once, so an entrant's seats differ by at most one. That is an edge coloring of a bipartite
+graph, which always exists (König, 1916).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -23,8 +23,6 @@ PASSES: Final = 4
 """How often each round is improved again, after all rounds are planned."""
 MOST_SWAPS: Final = 300
 """In one improvement of one round."""
-REPEATED: Final = 0.25
-"""Cost of a repeated encounter in near heats, in squares of a distance of one heat in the table."""
 
 
 def take_turns(order: Sequence[int], heats: int, seats: int, rounds: int) -> list[list[int]]:
@@ -56,25 +54,6 @@ def even_heats(players: Sequence[Sequence[int]], seats: int, met: Counts) -> lis
         if not changed:
             break
     return [[tuple(row) for row in grid.tolist()] for grid in grids]
-
-
-def near_heats(
-    seat_of: Mapping[int, int], seats: int, place: Sequence[int], met: Counts
-) -> list[Heat]:
-    """Returns the heats of a round, by seat: neighbours in the table who rarely met.
-
-    ``seat_of`` gives each player's seat; ``place`` is the place in the table of each index.
-    """
-    table = np.asarray(place, np.float64)
-    columns = [
-        sorted((each for each, seat in seat_of.items() if seat == wanted), key=lambda n: table[n])
-        for wanted in range(seats)
-    ]
-    grid = np.array(columns, np.int64).T
-    apart = (table[:, None] - table[None, :]) / seats
-    cost = apart**2 + REPEATED * _encounter_cost(met)
-    _swap_while_better(grid, cost, same_seat=True)
-    return [tuple(row) for row in grid.tolist()]
 
 
 def color_seats(rounds: Sequence[Sequence[Heat]], seats: int) -> list[list[Heat]]:
@@ -144,17 +123,12 @@ def _count(total: Counts, grid: Counts, by: int) -> None:
                 total[grid[:, seat], grid[:, other]] += by
 
 
-def _swap_while_better(grid: Counts, cost: Floats, *, same_seat: bool = False) -> bool:
-    """Swaps entrants between heats, the best swap first; returns whether it swapped any.
-
-    With ``same_seat`` only entrants on the same seat change places.
-    """
+def _swap_while_better(grid: Counts, cost: Floats) -> bool:
+    """Swaps entrants between heats, the best swap first; returns whether it swapped any."""
     heats, seats = grid.shape
     members = grid.ravel()
     own = cost[np.ix_(members, members)]
     heat = np.repeat(np.arange(heats), seats)
-    seat = np.tile(np.arange(seats), heats)
-    barred = (seat[:, None] != seat[None, :]) if same_seat else np.zeros(own.shape, np.bool_)
     where = np.arange(len(members))  # the entrant, by its place in `members`, on each chair
     swaps = 0
     while swaps < MOST_SWAPS:
@@ -164,7 +138,6 @@ def _swap_while_better(grid: Counts, cost: Floats, *, same_seat: bool = False) -
         move = among[:, heat]  # chair a's entrant in the heat of chair b
         gain = stay[:, None] + stay[None, :] - move - move.T + 2.0 * now
         gain[heat[:, None] == heat[None, :]] = 0.0
-        gain[barred] = 0.0
         one, two = divmod(int(np.argmax(gain)), len(members))
         if gain[one, two] <= 1e-9:
             break

@@ -1,4 +1,4 @@
-"""Runs stages of heats: a league of heats, Swiss heats, knock-out heats, and solo games."""
+"""Runs stages of heats and of solo games."""
 
 from __future__ import annotations
 
@@ -6,26 +6,27 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import combinations
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ladder.tournaments.formats.draw import draw_order
 from ladder.tournaments.formats.heat import SoloRules, judge_solo
-from ladder.tournaments.formats.heat_scores import score_heats
 from ladder.tournaments.formats.heat_seating import (
     Heat,
     color_seats,
     even_heats,
-    near_heats,
     take_turns,
 )
-from ladder.tournaments.formats.plan import Heats, KnockoutHeats, Solo, SwissHeats
+from ladder.tournaments.formats.plan import Heats, Solo
 from ladder.tournaments.formats.records import Key, Pairing, State
 from ladder.tournaments.formats.stage_run import Place, StageCourse, StageRun, is_finished
 
+REASON: Final = "Everybody meets everybody as evenly as possible; seats stay even."
 
-def run_heats(run: StageRun, stage: Heats | SwissHeats) -> StageCourse:
+
+def run_heats(run: StageRun, stage: Heats) -> StageCourse:
     """Returns the course of a fixed number of rounds of heats, up to the first unfinished one.
 
     In each round as many full heats are played as possible.
@@ -33,11 +34,6 @@ def run_heats(run: StageRun, stage: Heats | SwissHeats) -> StageCourse:
     rounds: list[list[Pairing]] = []
     planned: list[list[Heat]] = []
     before: list[int] = []
-    reason = (
-        "Entrants with similar points meet; seats stay even."
-        if isinstance(stage, SwissHeats)
-        else "Everybody meets everybody as evenly as possible; seats stay even."
-    )
     while len(rounds) < stage.rounds:
         number = len(rounds) + 1
         here = run.here(number)
@@ -46,15 +42,14 @@ def run_heats(run: StageRun, stage: Heats | SwissHeats) -> StageCourse:
         if here != before:  # somebody withdrew: the rounds that are left are planned again
             planned = [[]] * len(rounds) + _plan(run, stage, rounds, here)
             before = here
-        paired = _divide(run, stage, rounds, planned[len(rounds)])
         rounds.append(
             [
                 run.heat(
-                    Place(Key(run.number, number, n), "", f"Round {number}", reason),
+                    Place(Key(run.number, number, n), "", f"Round {number}", REASON),
                     tuple(run.field[member] for member in members),
                     stage.heat,
                 )
-                for n, members in enumerate(paired, 1)
+                for n, members in enumerate(planned[len(rounds)], 1)
             ]
         )
         if not is_finished(rounds[-1]):
@@ -68,14 +63,11 @@ def _flat(rounds: Sequence[Sequence[Pairing]]) -> tuple[Pairing, ...]:
 
 def _plan(
     run: StageRun,
-    stage: Heats | SwissHeats,
+    stage: Heats,
     rounds: Sequence[Sequence[Pairing]],
     here: Sequence[int],
 ) -> list[list[Heat]]:
-    """Plans the rounds that are left; entrants are indices in the field, by seat.
-
-    A Swiss stage uses the seats of the plan only, and makes its heats by the table.
-    """
+    """Plans the rounds that are left; entrants are indices in the field, by seat."""
     met = _encounters(run, rounds)
     order = _order_of_turns(run, rounds, here)
     return _planned_heats(
@@ -94,7 +86,7 @@ def _order_of_turns(
 
 
 def plans_of_turns(
-    run: StageRun, stage: Heats | SwissHeats, pairings: Sequence[Pairing]
+    run: StageRun, stage: Heats, pairings: Sequence[Pairing]
 ) -> dict[int, list[set[int]]]:
     """Returns the plans of a stage with these heats; the key is the first round of the plan.
 
@@ -115,9 +107,7 @@ def plans_of_turns(
     return plans
 
 
-def missed_heats(
-    run: StageRun, stage: Heats | SwissHeats, pairings: Sequence[Pairing]
-) -> Counter[int]:
+def missed_heats(run: StageRun, stage: Heats, pairings: Sequence[Pairing]) -> Counter[int]:
     """Counts the later heats that were planned for each entrant when it left."""
     missed: Counter[int] = Counter()
     plans = plans_of_turns(run, stage, pairings)
@@ -139,24 +129,6 @@ def _planned_heats(
     return color_seats(even_heats(players, seats, before), seats)
 
 
-def _divide(
-    run: StageRun,
-    stage: Heats | SwissHeats,
-    rounds: Sequence[Sequence[Pairing]],
-    planned: Sequence[Heat],
-) -> Sequence[Heat]:
-    if isinstance(stage, Heats) or not rounds:
-        return planned
-    scores = score_heats(run, _flat(rounds), {})
-    means = {each: scores.points_a_heat(each) for each in run.field}
-    table = sorted(run.field, key=lambda each: (-means[each], run.seeds[each]))
-    place = [0] * len(run.field)
-    for n, entrant in enumerate(table):
-        place[run.seeds[entrant] - 1] = n
-    seat_of = {member: seat for heat in planned for seat, member in enumerate(heat)}
-    return near_heats(seat_of, stage.seats, place, _encounters(run, rounds))
-
-
 def _games(run: StageRun, rounds: Sequence[Sequence[Pairing]]) -> Counter[int]:
     return Counter(
         run.seeds[each] - 1
@@ -174,77 +146,6 @@ def _encounters(run: StageRun, rounds: Sequence[Sequence[Pairing]]) -> NDArray[n
             met[one, two] += 1
             met[two, one] += 1
     return met
-
-
-def run_knockout_heats(run: StageRun, stage: KnockoutHeats) -> StageCourse:
-    """Returns the course of heats from which the first go on, until one heat is left.
-
-    A heat always has all its seats. So the best seeds may have to wait for the second round, and
-    the best of those who did not go on may be needed to fill it. Too few entrants for one heat play
-    none; then the order of the stage before decides.
-    """
-    if len(run.field) < stage.seats:
-        return StageCourse((), True)
-    left = list(run.field)
-    rounds: list[list[Pairing]] = []
-    while True:
-        number = len(rounds) + 1
-        size = len(left)
-        heats = min(size // stage.seats, -(-(size - stage.seats) // (stage.seats - stage.winners)))
-        final = size <= stage.seats
-        heats = 1 if final else max(1, heats)
-        waiting, playing = left[: size - heats * stage.seats], left[size - heats * stage.seats :]
-        title = "Final" if final else f"Round {number}"
-        reason = "The last heat." if final else f"The first {stage.winners} of each heat go on."
-        rounds.append(
-            [
-                run.heat(
-                    Place(Key(run.number, number, n), "final" if final else "", title, reason),
-                    members,
-                    stage.heat,
-                )
-                for n, members in enumerate(_serpentine(playing, heats, run, number), 1)
-            ]
-        )
-        if final or not is_finished(rounds[-1]):
-            return StageCourse(_flat(rounds), final and is_finished(rounds[-1]))
-        goal = max(stage.seats, size - heats * (stage.seats - stage.winners))
-        here = set(run.here(number + 1))
-        # Who withdrew takes a seat only if the heats could not be filled without it.
-        left = waiting + order_of_round(run, rounds[-1])
-        left = sorted(left, key=lambda each: each not in here)[:goal]
-
-
-def order_of_round(run: StageRun, round: Sequence[Pairing]) -> list[int]:
-    """Returns the entrants of a finished round: by place in the heat, then points, then seed."""
-    lines = [
-        (place, -score, run.seeds[entrant], entrant)
-        for pairing in round
-        if pairing.outcome is not None
-        for place, (entrant, score) in enumerate(
-            zip(pairing.outcome.order, pairing.outcome.scores, strict=True)
-        )
-    ]
-    return [entrant for *_, entrant in sorted(lines)]
-
-
-def _serpentine(
-    playing: Sequence[int], heats: int, run: StageRun, number: int
-) -> list[tuple[int, ...]]:
-    """Deals entrants out to equally strong heats and draws the seats."""
-    dealt: list[list[int]] = [[] for _ in range(heats)]
-    for n, entrant in enumerate(playing):
-        row, place = divmod(n, heats)
-        dealt[place if row % 2 == 0 else heats - 1 - place].append(entrant)
-    return [
-        tuple(
-            int(each)
-            for each in draw_order(
-                run.event.seed, run.label(f"seats {number}.{n}"), list(map(str, members))
-            )
-        )
-        for n, members in enumerate(dealt, 1)
-    ]
 
 
 def run_solo(run: StageRun, stage: Solo) -> StageCourse:

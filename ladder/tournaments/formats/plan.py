@@ -112,27 +112,12 @@ class DoubleElimination(_Duels, frozen=True, forbid_unknown_fields=True, tag="do
     """Whether a second final is played if the first one is the winner's first loss."""
 
 
-class _Heats(_Stage, frozen=True, forbid_unknown_fields=True):
-    heat: HeatRules = HeatRules()
-    seats: Seats = 4
-
-
-class Heats(_Heats, frozen=True, forbid_unknown_fields=True, tag="heats"):
+class Heats(_Stage, frozen=True, forbid_unknown_fields=True, tag="heats"):
     """Rounds of heats, in which everybody meets everybody as evenly as possible."""
 
+    heat: HeatRules = HeatRules()
+    seats: Seats = 4
     rounds: Rounds = 5
-
-
-class SwissHeats(_Heats, frozen=True, forbid_unknown_fields=True, tag="swiss_heats"):
-    """Rounds of heats of entrants with similar scores."""
-
-    rounds: Rounds = 5
-
-
-class KnockoutHeats(_Heats, frozen=True, forbid_unknown_fields=True, tag="knockout_heats"):
-    """The first of each heat go on, until one heat is left."""
-
-    winners: Annotated[int, Meta(ge=1, le=63)] = 2
 
 
 class Solo(_Stage, frozen=True, forbid_unknown_fields=True, tag="solo"):
@@ -145,8 +130,7 @@ class Solo(_Stage, frozen=True, forbid_unknown_fields=True, tag="solo"):
 
 
 Duels = RoundRobin | Groups | Swiss | Gauntlet | SingleElimination | DoubleElimination
-ManySeats = Heats | SwissHeats | KnockoutHeats
-Stage = Duels | ManySeats | Solo
+Stage = Duels | Heats | Solo
 
 
 class Plan(Struct, frozen=True, forbid_unknown_fields=True):

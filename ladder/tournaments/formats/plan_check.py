@@ -12,7 +12,6 @@ from ladder.tournaments.formats.plan import (
     Groups,
     HeatRules,
     Heats,
-    KnockoutHeats,
     Plan,
     RoundRobin,
     Series,
@@ -20,7 +19,6 @@ from ladder.tournaments.formats.plan import (
     Solo,
     Stage,
     Swiss,
-    SwissHeats,
     TieBreak,
 )
 
@@ -55,7 +53,7 @@ def smallest_field(stage: Stage) -> int:
             return 2 * groups
         case Gauntlet(heads=heads):
             return heads + 1
-        case Heats(seats=seats) | SwissHeats(seats=seats) | KnockoutHeats(seats=seats):
+        case Heats(seats=seats):
             return seats
         case Solo():
             return 1
@@ -67,7 +65,7 @@ def _check_seats(stage: Stage, seats: int, where: str) -> None:
     if isinstance(stage, Solo):
         if seats != 1:
             raise Invalid(f"{where}.format", f"solo needs a game of one seat; this has {seats}")
-    elif isinstance(stage, Heats | SwissHeats | KnockoutHeats):
+    elif isinstance(stage, Heats):
         if stage.seats != seats:
             raise Invalid(f"{where}.seats", f"must be {seats}, as in the season")
         points = stage.heat.points
@@ -75,8 +73,6 @@ def _check_seats(stage: Stage, seats: int, where: str) -> None:
             raise Invalid(
                 f"{where}.heat.points", f"must be {seats} numbers, none larger than the one before"
             )
-        if isinstance(stage, KnockoutHeats) and stage.winners >= seats:
-            raise Invalid(f"{where}.winners", f"must be fewer than the {seats} seats")
     elif seats != 2:
         raise Invalid(
             f"{where}.format", f"needs a game of two seats; this has {seats}: choose heats"
@@ -112,7 +108,7 @@ def describe_plan(plan: Plan) -> list[str]:
 
 def _describe_stage(stage: Stage, number: int) -> str:
     parts = [_describe_format(stage, number)]
-    if isinstance(stage, Heats | SwissHeats | KnockoutHeats):
+    if isinstance(stage, Heats):
         parts.append(_describe_heat(stage.heat))
     elif not isinstance(stage, Solo):
         needs_winner = isinstance(stage, SingleElimination | DoubleElimination)
@@ -144,10 +140,6 @@ def _describe_format(stage: Stage, number: int) -> str:
             return "Double elimination" + (", a second final if needed" if reset else "")
         case Heats(rounds=rounds, seats=seats):
             return f"{_counted(rounds, 'round')} of heats of {seats}"
-        case SwissHeats(rounds=rounds, seats=seats):
-            return f"{_counted(rounds, 'round')} of heats of {seats} with similar scores"
-        case KnockoutHeats(seats=seats, winners=winners):
-            return f"Heats of {seats}, the first {winners} go on until one heat is left"
         case Solo(cuts=cuts):
             left = "".join(f", then {cut} left" for cut in cuts)
             rule = SOLO_RULE if number == 1 else LATER_SOLO_RULE

@@ -151,9 +151,7 @@ class StageRun:
 
         Who withdraws during a round plays its heat to the end, because the others need its seat.
         """
-        here = set(self.here(place.key.round))
-        gone = frozenset(each for each in entrants if each not in here)
-        meeting = HeatMeeting(place.key, entrants, rules, self.event.seed, gone)
+        meeting = HeatMeeting(place.key, entrants, rules, self.event.seed)
         judged = judge_heat(meeting, self.games(place.key, entrants), self.seeds)
         state = State.READY if judged.outcome is None else State.FINISHED
         return self.pairing(place, entrants, state, judged.outcome, wanted=judged.wanted)

@@ -16,12 +16,10 @@ from ladder.tournaments.formats.plan import (
     Gauntlet,
     Groups,
     Heats,
-    KnockoutHeats,
     RoundRobin,
     SingleElimination,
     Solo,
     Swiss,
-    SwissHeats,
     TieBreak,
 )
 from ladder.tournaments.formats.records import By, Pairing, Standing, State
@@ -67,7 +65,7 @@ def _order_of_format(
         own = [each for each in pairings if set(each.entrants) <= set(members)]
         record = read_record(run, members, own)
         return partial(_table, record, stage.tie_breaks, group)
-    if isinstance(stage, Heats | SwissHeats):
+    if isinstance(stage, Heats):
         return partial(_heat_table, score_heats(run, pairings, missed_heats(run, stage, pairings)))
     return partial(_knockout_table, run, pairings)
 
@@ -212,5 +210,4 @@ def _last_place(run: StageRun, entrant: int, pairings: Sequence[Pairing]) -> Las
         return (reached, float(third), float(not won), 0.0)
     if outcome is None:
         return (reached, 0.0, 0.0, 0.0)
-    place = outcome.order.index(entrant) if isinstance(run.stage, KnockoutHeats) else 0
-    return (reached, 1.0, float(place), -outcome.score_of(entrant))
+    return (reached, 1.0, 0.0, -outcome.score_of(entrant))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import psycopg
 import pytest
 
 from ladder.database import migrate
@@ -51,6 +52,22 @@ def test_double_elimination_keeps_the_losers_bracket_of_its_lock(duels: Contest)
     assert (cup.course().finished, cup.course().champion, cup.course().stale) == (True, 1, ())
     leaving.disqualify(duels.conn, cup.id, cup.agent_of(1), None, "a test")
     assert cup.row.champion == cup.course().champion == 2
+
+
+@pytest.mark.parametrize("format", ["swiss_heats", "knockout_heats"])
+def test_an_update_refuses_a_stored_tournament_of_a_removed_format(
+    duels: Contest, format: str
+) -> None:
+    file = dict(migrate.migration_files())["0082_before_refuse_removed_heats.sql"].encode()
+    cup = start(duels, 2)
+    duels.conn.execute(file)
+    duels.conn.execute(
+        "update tournaments set plan = jsonb_build_object('stages', jsonb_build_array("
+        "jsonb_build_object('format', %s::text)))",
+        (format,),
+    )
+    with pytest.raises(psycopg.errors.RaiseException, match=str(cup.id)):
+        duels.conn.execute(file)
 
 
 def test_lock_fixes_the_present_rules(duels: Contest) -> None:

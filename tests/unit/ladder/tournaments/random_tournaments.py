@@ -20,7 +20,6 @@ from ladder.tournaments.formats import (
     HeatRules,
     Heats,
     Key,
-    KnockoutHeats,
     Plan,
     Progress,
     RoundRobin,
@@ -30,7 +29,6 @@ from ladder.tournaments.formats import (
     Stage,
     State,
     Swiss,
-    SwissHeats,
     TieBreak,
     WantedGame,
     check_plan,
@@ -47,7 +45,6 @@ POINTS: dict[int, list[tuple[float, ...]]] = {
     5: [(), (9.0, 5.0, 3.0, 2.0, 0.0)],
 }
 DUELS = (RoundRobin, Groups, Swiss, Gauntlet, SingleElimination, DoubleElimination)
-HEATS = (Heats, SwissHeats, KnockoutHeats)
 
 
 @dataclass(frozen=True)
@@ -124,8 +121,8 @@ def _random_game(wanted: WantedGame, rng: Random, chances: tuple[float, float, f
 def _random_event(rng: Random) -> Event:
     while True:
         size = rng.choice((2, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 10, 12, 17))
-        kind = rng.choice((DUELS, DUELS, DUELS, DUELS, HEATS, HEATS, (Solo,)))
-        seats = 2 if kind is DUELS else rng.choice((3, 4, 5)) if kind is HEATS else 1
+        kind = rng.choice((DUELS, DUELS, DUELS, DUELS, (Heats,), (Heats,), (Solo,)))
+        seats = 2 if kind is DUELS else rng.choice((3, 4, 5)) if kind == (Heats,) else 1
         count = rng.choice((1, 1, 1, 2, 2, 3))
         stages = tuple(_random_stage(rng.choice(kind), rng, seats) for _ in range(count))
         left, chain = size, []
@@ -162,11 +159,9 @@ def _with(stage: Stage, rng: Random, size: int, advance: int) -> Stage:
 def _random_stage(kind: type[Stage], rng: Random, seats: int) -> Stage:
     if kind is Solo:
         return Solo(games=rng.randint(1, 3))
-    if kind in HEATS:
+    if kind is Heats:
         heat = HeatRules(games=rng.randint(1, 3), points=rng.choice(POINTS[seats]))
-        if kind is KnockoutHeats:
-            return KnockoutHeats(heat=heat, seats=seats, winners=rng.randint(1, seats - 1))
-        return kind(heat=heat, seats=seats, rounds=rng.randint(1, 5))  # type: ignore[call-arg]
+        return Heats(heat=heat, seats=seats, rounds=rng.randint(1, 5))
     values: dict[str, Any] = {
         "series": Series(rng.randint(1, 3), rng.random() < 0.7, rng.randint(0, 2))
     }
@@ -242,10 +237,10 @@ def _plain_stage(snapshot: Snapshot, number: int, stage: Stage) -> dict[str, Any
         plain["by_mean"] = stage.by_mean is True
     if isinstance(stage, Groups) and begun:
         plain["groups"] = divide_into_groups(course.fields[number - 1], stage.groups)
-    if isinstance(stage, HEATS):
+    if isinstance(stage, Heats):
         heat = stage.heat
         plain |= {"seats": stage.seats, "games": heat.games, "points": list(heat.points)}
-    if isinstance(stage, Heats | SwissHeats) and begun:
+    if isinstance(stage, Heats) and begun:
         run = stage_run(event, snapshot.progress, number, course.fields[number - 1])
         plans: Mapping[int, Sequence[set[int]]] = plans_of_turns(run, stage, course.stage(number))
         plain["plans"] = {

@@ -18,7 +18,6 @@ from ladder.tournaments.formats import (
     HeatRules,
     Heats,
     Key,
-    KnockoutHeats,
     Plan,
     Progress,
     RoundRobin,
@@ -26,7 +25,6 @@ from ladder.tournaments.formats import (
     Solo,
     Stage,
     Swiss,
-    SwissHeats,
     WantedGame,
     changed,
     check_plan,
@@ -47,8 +45,7 @@ from tests.unit.ladder.tournaments.simulated import play_out
 CHAINS: list[tuple[Stage, ...]] = [
     (Swiss(rounds=4, advance=8), SingleElimination(third_place=True)),
     (Groups(groups=4, advance=2), DoubleElimination()),
-    (Heats(rounds=3, advance=8), KnockoutHeats()),
-    (SwissHeats(rounds=3, advance=4), Heats(rounds=1, heat=HeatRules(games=4))),
+    (Heats(rounds=3, advance=4), Heats(rounds=1, heat=HeatRules(games=4))),
     (RoundRobin(),),
     (Solo(cuts=(4,)),),
 ]

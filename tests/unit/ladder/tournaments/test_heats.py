@@ -2,26 +2,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from fractions import Fraction
-from itertools import combinations, permutations
+from itertools import combinations
 from random import Random
 
-import numpy as np
 import pytest
 
 from ladder.tournaments.formats import (
-    By,
     Event,
     Game,
     HeatRules,
     Heats,
     Key,
-    KnockoutHeats,
     Plan,
     Progress,
     Solo,
     Standing,
-    SwissHeats,
     WantedGame,
     describe_plan,
     export_csv,
@@ -29,7 +24,7 @@ from ladder.tournaments.formats import (
     standings,
 )
 from ladder.tournaments.formats.heat_scores import HeatScores
-from ladder.tournaments.formats.heat_seating import color_seats, near_heats, take_turns
+from ladder.tournaments.formats.heat_seating import color_seats, take_turns
 from tests.unit.ladder.tournaments.simulated import Played, play_out
 
 SEATS = (3, 4, 8)
@@ -55,10 +50,9 @@ def test_games_and_seats_of_each_entrant_differ_by_at_most_one(seats: int) -> No
             assert_even(lineups, size, seats)
 
 
-@pytest.mark.parametrize("format", [Heats, SwissHeats])
-def test_played_heats_are_even(format: type[Heats | SwissHeats]) -> None:
+def test_played_heats_are_even() -> None:
     for size in (4, 7, 18, 21):
-        assert_even(seatings(play_out(format(rounds=6), size, size)), size, 4)
+        assert_even(seatings(play_out(Heats(rounds=6), size, size)), size, 4)
 
 
 def assert_even(lineups: Sequence[tuple[int, ...]], size: int, seats: int) -> None:
@@ -81,50 +75,11 @@ def test_everybody_meets_everybody_about_equally_often() -> None:
         assert sum((count - mean) ** 2 for count in counts) / len(counts) <= 0.5
 
 
-def test_swiss_heats_join_neighbours() -> None:
-    played = play_out(SwissHeats(seats=4, rounds=6), 32, 2)
-    last = [each for each in played.course.pairings if each.key.round == 6]
-    seeds = [[entrant or 0 for entrant in each.entrants] for each in last]
-    spreads = [max(members) - min(members) for members in seeds]
-    assert sum(spreads) / len(spreads) < 20
-
-
 def test_seats_rotate_in_a_heat_of_several_games() -> None:
-    played = play_out(KnockoutHeats(heat=HeatRules(games=4), winners=2), 4)
+    played = play_out(Heats(heat=HeatRules(games=4), rounds=1), 4)
     (games,) = played.results.values()
     for seat in range(4):
         assert sorted(game.entrants[seat] for game in games) == [1, 2, 3, 4]
-
-
-@pytest.mark.parametrize("seats", SEATS)
-def test_knock_out_heats_end_in_one_full_heat(seats: int) -> None:
-    for size in (*range(seats, 2 * seats + 2), 31, 64):
-        for winners in {1, seats // 2, seats - 1}:
-            played = play_out(KnockoutHeats(seats=seats, winners=winners), size, size)
-            assert all(len(each.entrants) == seats for each in played.course.pairings)
-            finals = [each for each in played.course.pairings if each.section == "final"]
-            assert len(finals) == 1
-            assert finals[0].outcome is not None
-            assert played.course.ranking[:seats] == finals[0].outcome.order
-            assert sorted(played.course.ranking) == list(range(1, size + 1))
-
-
-def test_withdrawn_entrant_fills_only_a_seat_that_would_stay_empty() -> None:
-    event = Event(Plan((KnockoutHeats(winners=2),)), 8, b"s" * 32)
-    course = play(event, Progress({}))
-    results = {
-        each.key: [Game(1, each.entrants, (1, 2, 3, 4))]  # type: ignore[arg-type]
-        for each in course.pairings
-    }
-    first = course.pairings[0].entrants[0] or 0
-    after = play(event, Progress(results, {first: (1, 1)}))
-    assert first not in after.pairings[-1].entrants
-    everybody_else = {n: (1, 1) for n in range(1, 9) if n != first}
-    final = play(event, Progress(results, everybody_else)).pairings[-1]
-    assert len(final.entrants) == 4
-    assert final.outcome is not None
-    assert final.outcome.order[0] == first
-    assert final.outcome.by is By.WALK_OVER
 
 
 def test_solo_rounds_cut_the_lowest_rewards() -> None:
@@ -227,16 +182,15 @@ def test_equal_rewards_of_a_later_solo_stage_keep_the_places_of_the_stage_before
     assert [(line.entrant, line.explanation) for line in table] == [(3, same), (2, same), (1, "")]
 
 
-@pytest.mark.parametrize("stage", [Heats(rounds=2), SwissHeats(rounds=2)])
-def test_heats_that_nobody_can_fill_rank_those_who_stayed_first(stage: Heats | SwissHeats) -> None:
-    course = play(Event(Plan((stage,)), 4, b"s" * 32), Progress({}, {1: (1, 0)}))
+def test_heats_that_nobody_can_fill_rank_those_who_stayed_first() -> None:
+    course = play(Event(Plan((Heats(rounds=2),)), 4, b"s" * 32), Progress({}, {1: (1, 0)}))
     assert course.finished
     assert course.pairings == ()
     assert course.ranking == (2, 3, 4, 1)
 
 
 def test_a_final_heat_that_nobody_can_fill_keeps_the_order_of_the_stage_before() -> None:
-    plan = Plan((Heats(rounds=1, advance=4), KnockoutHeats(winners=2)))
+    plan = Plan((Heats(rounds=1, advance=4), Heats(rounds=1)))
     event = Event(plan, 4, b"s" * 32)
     (first,) = play(event, Progress({})).pairings
     won = [Game(1, first.entrants, (1, 2, 3, 4))]  # type: ignore[arg-type]
@@ -257,7 +211,7 @@ def test_the_table_of_heats_explains_a_place_by_points() -> None:
     ]
 
 
-def play_ranked(stage: Heats | SwissHeats, ranking: Sequence[int]) -> Played:
+def play_ranked(stage: Heats, ranking: Sequence[int]) -> Played:
     """Plays a stage in which the entrants that are earlier in the ranking always win."""
 
     def ranked(wanted: WantedGame, rng: Random) -> Game:
@@ -326,7 +280,7 @@ def test_table_of_equal_numbers_of_heats_is_by_points() -> None:
 
 
 def test_entrant_without_a_heat_yet_is_last() -> None:
-    event = Event(Plan((SwissHeats(rounds=3),)), 5, b"s" * 32)
+    event = Event(Plan((Heats(rounds=3),)), 5, b"s" * 32)
     (first,) = play(event, Progress({})).pairings
     progress = Progress({first.key: [Game(1, first.wanted[0].entrants, (1, 1, 1, 1))]})
     *_, last = standings(event, progress, play(event, progress), 1)
@@ -345,30 +299,9 @@ def test_equal_means_of_different_numbers_of_heats_are_equal() -> None:
     assert scores.points_a_heat(3) == scores.points_a_heat(4)
 
 
-def test_swiss_heats_are_paired_by_points_a_heat() -> None:
-    for seed in range(8):
-        played = play_out(SwissHeats(rounds=3), 9, seed)
-        before = [each for each in played.course.pairings if each.key.round < 3]
-        last = [each for each in played.course.pairings if each.key.round == 3]
-        points, heats = Counter[int](), Counter[int]()
-        met = np.zeros((9, 9), np.int64)
-        for pairing in before:
-            assert pairing.outcome is not None
-            for entrant, score in zip(pairing.outcome.order, pairing.outcome.scores, strict=True):
-                points[entrant] += int(score)
-                heats[entrant] += 1
-            for one, two in permutations(pairing.outcome.order, 2):
-                met[one - 1, two - 1] += 1
-        table = sorted(range(1, 10), key=lambda n: (-Fraction(points[n], heats[n]), n))
-        place = [table.index(n) for n in range(1, 10)]
-        seats = {(n or 0) - 1: seat for each in last for seat, n in enumerate(each.entrants)}
-        wanted = near_heats(seats, 4, place, met)
-        assert [tuple((n or 0) - 1 for n in each.entrants) for each in last] == wanted
-
-
 def test_withdrawal_changes_no_heat_that_was_paired() -> None:
     for seed in range(8):
-        played = play_out(SwissHeats(rounds=3), 9, seed)
+        played = play_out(Heats(rounds=3), 9, seed)
         before = [each for each in played.course.pairings if each.key.round < 3]
         heats = Counter(each for pairing in before for each in pairing.entrants)
         rarest = {each or 0: (1, 3) for each in heats if heats[each] == 1}

@@ -13,7 +13,6 @@ from ladder.tournaments.formats import (
     Gauntlet,
     Groups,
     Heats,
-    KnockoutHeats,
     RoundRobin,
     Series,
     SingleElimination,
@@ -50,7 +49,7 @@ def verify(data: dict[str, Any], folder: Path) -> subprocess.CompletedProcess[st
     [
         (Groups(groups=2, advance=2, cycles=2), DoubleElimination(series=Series(pairs=3))),
         (Swiss(rounds=3, advance=4), SingleElimination(third_place=True)),
-        (Heats(rounds=3, advance=4), KnockoutHeats()),
+        (Heats(rounds=3, advance=4), Heats(rounds=1)),
         (RoundRobin(),),
         (Gauntlet(heads=2, by_mean=True),),
         (Solo(cuts=(3,)),),
