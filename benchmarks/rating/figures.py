@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import sqrt
@@ -9,12 +10,26 @@ from math import sqrt
 import numpy as np
 
 from benchmarks.rating.board_accuracy import games_until
-from benchmarks.rating.experiments import Record
+from benchmarks.rating.experiments import FIRST_PRINTED, Record
 
 NEAR = 0.05
 """A newcomer is placed if its rank error is below this share of the league."""
 BIN = 1.25
 """Newcomers' numbers of games are pooled in bins of this ratio."""
+
+
+def seed_parser(description: str | None, seeds: int = 10) -> argparse.ArgumentParser:
+    """The options of a program that plays a season for each of some seeds."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--seeds", type=int, default=seeds)
+    parser.add_argument("--first-seed", type=int, default=FIRST_PRINTED)
+    return parser
+
+
+def mean_text(values: Sequence[float], digits: int) -> str:
+    """The mean of these values with its standard error."""
+    error = np.std(values, ddof=1) / sqrt(len(values)) if len(values) > 1 else np.nan
+    return f"{np.mean(values):.{digits}f} ±{error:.{digits}f}"
 
 
 @dataclass(frozen=True)

@@ -1,87 +1,131 @@
 """Measures what the page of suspects finds: ``python -m benchmarks.rating.suspects``.
 
+In each world but the first, some of 100 accounts collude. The table says in how many seasons they
+are named, and what they gain.
+
 - *copies*: 100 near-copies flood a league of 100 others. How many of them are in the groups that
   hosts see, and how many honest entries?
-- *throwers*: the ten strongest of 100 entries come last in each game with their favourite, an entry
-  of the middle. How many of them are named, how many others, and what does the favourite
-  gain?
-- *honest*: nobody throws. Each named favourite is a false alarm.
+- *throw*: the ten strongest come last in each game with their favourite, an entry of the middle.
+- *half*: they come last in half of these games.
+- *behind*: they come in just behind the favourite whenever they would beat it.
+- *ring*: 20 accounts share the first place of each game in which two or more of them sit.
+- *tying ring*: the same in a game in which equals tie in a fifth of their meetings.
+- *honest*: nobody colludes. Each named entry is a false alarm. These are many seasons, so partners
+  are drawn by their true strengths. A third has no ties, a third many, and in a third the best
+  share the first place, as in games that end before all is decided.
 """
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Sequence
-from dataclasses import dataclass
-from math import sqrt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.rating import crowds, worlds
-from benchmarks.rating.experiments import FIRST_PRINTED
+from benchmarks.rating.baselines import Known, Matchmaker
+from benchmarks.rating.figures import mean_text, seed_parser
 from benchmarks.rating.official_ladder import BETA, Official, entry_id
 from benchmarks.rating.seasons import Flight
 from benchmarks.rating.worlds import Flags, Ints, World
 from benchmarks.report_tables import aligned
 from ladder.moderation.suspects import LEAST_SHARE
 from ladder.ratings.official.equal_groups import find_equal_groups
+from ladder.ratings.official.season_fit import GROWTH
 
-AGENTS, SEATS, THROWERS = 100, 4, 10
-GAMES = (100, 200, 300)
+AGENTS, SEATS, THROWERS, RING = 100, 4, 10, 20
+GAMES = (100, 200)
 """Mean games of an entry at which the page is read."""
+TIED_WITHIN, TOP = 0.6, 1.3
+"""In beta: performances are rounded to this in a game with ties, and count at most this."""
+NEARNESS = 0.5
+"""In beta: how near partners are in a season of the cheap kind."""
 
 
 @dataclass
-class ThrowersWorld(World):
-    """A world in which some entries throw their games with a favourite."""
+class CollusionWorld(World):
+    """A world in which some accounts collude."""
 
-    throwers: tuple[int, ...] = ()
+    colluders: tuple[int, ...] = ()
     favourite: int = -1
+    thrown: float = 0.0
+    """Share of the games with the favourite in which a colluder comes last."""
+    stays_behind: bool = False
+    tied_within: float = 0.0
+    top: float = np.inf
 
     def play(self, lineups: Ints, rng: np.random.Generator) -> tuple[NDArray[np.int16], Flags]:
         shown = self.skill[lineups] + rng.standard_normal(lineups.shape)
-        together = (lineups == self.favourite).any(axis=1)[:, None]
-        shown[together & np.isin(lineups, self.throwers)] -= 20.0
+        if self.tied_within:
+            shown = np.round(shown / self.tied_within) * self.tied_within
+        shown = np.minimum(shown, self.top)
+        colludes = np.isin(lineups, self.colluders)
+        if self.favourite < 0:
+            together = colludes & (colludes.sum(axis=1) > 1)[:, None]
+            shown[together] = np.inf
+        else:
+            is_favourite = lineups == self.favourite
+            colludes &= is_favourite.any(axis=1)[:, None]
+            shown[colludes & (rng.random(lineups.shape) < self.thrown)] -= 20.0
+            if self.stays_behind:
+                bound = np.where(is_favourite, shown, -np.inf).max(axis=1, keepdims=True)
+                step = np.arange(1, self.seats + 1) * 1e-6
+                shown = np.where(colludes & (shown > bound), bound - step, shown)
         ranks = 1 + (shown[:, None, :] > shown[:, :, None]).sum(axis=2)
         return ranks.astype(np.int16), np.zeros(lineups.shape, np.bool_)
+
+
+def honest_world(seed: int) -> CollusionWorld:
+    """One of three kinds, in turn."""
+    world = worlds.normal(AGENTS, SEATS, np.random.default_rng([seed, 0]))
+    even = CollusionWorld(SEATS, 0.0, world.skill, world.crash, world.plane)
+    return (even, replace(even, tied_within=TIED_WITHIN), replace(even, top=TOP))[seed % 3]
+
+
+def thrown_world(seed: int, thrown: float) -> CollusionWorld:
+    """A league in which the strongest throw this share of games with an entry of the middle."""
+    world = replace(honest_world(seed), tied_within=0.0, top=np.inf)
+    order = np.argsort(-world.skill).tolist()
+    return replace(
+        world, colluders=tuple(order[:THROWERS]), favourite=order[AGENTS // 2], thrown=thrown
+    )
+
+
+def ring_world(seed: int, tied_within: float) -> CollusionWorld:
+    """A league with a ring."""
+    ring = np.random.default_rng([seed, 2]).choice(AGENTS, RING, replace=False).tolist()
+    world = replace(honest_world(seed), tied_within=tied_within, top=np.inf)
+    return replace(world, colluders=tuple(ring))
+
+
+def world_of(name: str, seed: int) -> CollusionWorld:
+    """The world of a row of the table."""
+    if name.endswith("ring"):
+        return ring_world(seed, TIED_WITHIN if name == "tying ring" else 0.0)
+    world = thrown_world(seed, {"throw": 1.0, "half": 0.5, "behind": 0.0}[name])
+    return replace(world, stays_behind=name == "behind")
 
 
 @dataclass(frozen=True)
 class Look:
     """The page at one moment of a season."""
 
-    named: int
-    """Throwers named."""
+    named: float
+    """Share of the colluders that are named."""
     others: int
-    """Others named as throwers of the favourite."""
-    false_favourites: int
+    """Others named."""
     gain: float
-    """Score of the favourite above its strength, in points."""
+    """Score of those who gain, above their strength, in points."""
 
 
-def honest_world(seed: int) -> World:
-    return worlds.normal(AGENTS, SEATS, np.random.default_rng([seed, 0]))
-
-
-def thrown_world(seed: int) -> ThrowersWorld:
-    """The league of ``honest_world``, in which the strongest throw."""
-    world = honest_world(seed)
-    order = np.argsort(-world.skill)
-    return ThrowersWorld(
-        SEATS,
-        0.0,
-        world.skill,
-        world.crash,
-        world.plane,
-        throwers=tuple(order[:THROWERS].tolist()),
-        favourite=int(order[AGENTS // 2]),
-    )
-
-
-def play_season(world: World, seed: int) -> list[Look]:
+def play_season(
+    world: CollusionWorld, seed: int, matchmaker: Matchmaker | None = None
+) -> list[Look]:
     """Play a season and look at the page on the way."""
-    ladder, rng = Official(SEATS), np.random.default_rng([seed, 1])
+    growth = GROWTH if matchmaker is None else np.inf
+    ladder = Official(SEATS, matchmaker=matchmaker, growth=growth)
+    rng = np.random.default_rng([seed, 1])
     active = np.arange(AGENTS, dtype=np.int32)
     ladder.enter(np.full(AGENTS, -1, np.int32))
     flight, played, looks = Flight(ladder, world, rng), 0, []
@@ -93,26 +137,40 @@ def play_season(world: World, seed: int) -> list[Look]:
     return looks
 
 
-def look(ladder: Official, world: World, active: Ints) -> Look:
+def by_strength(world: World) -> Matchmaker:
+    """Random lineups of entries of about one strength; needs no standing."""
+
+    def pair(known: Known, seats: int, count: int, rng: np.random.Generator) -> Ints:
+        agents = len(known.mu)
+        lead = rng.permutation(np.arange(count) % agents)
+        away = np.abs(world.skill[lead][:, None] - world.skill) / NEARNESS
+        order = away - rng.gumbel(size=away.shape)
+        order[np.arange(count), lead] = -np.inf
+        return np.argsort(order, axis=1)[:, :seats].astype(np.int32)
+
+    return pair
+
+
+def look(ladder: Official, world: CollusionWorld, active: Ints) -> Look:
     """The page now."""
     view = ladder.view(active)
-    found = ladder.suspects.favourites
-    throwers = set(world.throwers) if isinstance(world, ThrowersWorld) else set()
-    favourite = world.favourite if isinstance(world, ThrowersWorld) else -1
     number = {entry_id(entry): entry for entry in active.tolist()}
-    named = {
-        number[each.entry_id]
-        for suspect in found
-        if number[suspect.entry_id] == favourite
-        for each in suspect.throwers
+    favourites = {
+        number[each.entry_id]: {number[thrower.entry_id] for thrower in each.throwers}
+        for each in ladder.suspects.favourites
     }
-    gap = view.mu - world.skill
-    others = np.setdiff1d(np.arange(AGENTS), [favourite, *throwers])
+    gap = BETA * (view.mu - world.skill)
+    rest = np.setdiff1d(active, [world.favourite, *world.colluders])
+    if world.favourite < 0:
+        gainers, expected = list(world.colluders), set(world.colluders)
+        named = set(favourites)
+    else:
+        gainers, expected = [world.favourite], set(world.colluders)
+        named = favourites.pop(world.favourite, set[int]()) | set(favourites)
     return Look(
-        len(named & throwers),
-        len(named - throwers),
-        sum(1 for each in found if number[each.entry_id] != favourite),
-        float(BETA * (gap[favourite] - gap[others].mean())) if favourite >= 0 else 0.0,
+        len(named & expected) / len(expected) if expected else 0.0,
+        len(named - expected),
+        float(gap[gainers].mean() - gap[rest].mean()) if gainers else 0.0,
     )
 
 
@@ -127,43 +185,63 @@ def copies_named(seed: int) -> tuple[float, float]:
     return float(copies), float(len(named) - copies)
 
 
-def text(values: Sequence[float], digits: int = 1) -> str:
-    """A mean with its standard error."""
-    return f"{np.mean(values):.{digits}f} ±{np.std(values, ddof=1) / sqrt(len(values)):.{digits}f}"
+def rows(name: str, seasons: Sequence[Sequence[Look]]) -> list[tuple[str, ...]]:
+    """The rows of a world, one for each look."""
+    found = list[tuple[str, ...]]()
+    for turn, games in enumerate(GAMES):
+        looks = [season[turn] for season in seasons]
+        found.append(
+            (
+                *(name, str(games)),
+                mean_text([float(each.named > 0.0) for each in looks], 2),
+                mean_text([each.named for each in looks], 2),
+                mean_text([each.others for each in looks], 1),
+                mean_text([each.gain for each in looks], 1),
+            )
+        )
+    return found
+
+
+WORLDS: Mapping[str, str] = {
+    "throw": "the favourite",
+    "half": "the favourite",
+    "behind": "the favourite",
+    "ring": "the ring",
+    "tying ring": "the ring",
+}
+"""The worlds with colluders, and who gains there."""
 
 
 def main() -> None:
     """Print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--honest-seeds", type=int, default=20)
-    parser.add_argument("--first-seed", type=int, default=FIRST_PRINTED)
+    parser = seed_parser(__doc__)
+    parser.add_argument("--honest-seeds", type=int, default=100)
+    parser.add_argument("--world", action="append", choices=("copies", *WORLDS, "honest"))
     options = parser.parse_args()
+    chosen = options.world or ("copies", *WORLDS, "honest")
     seeds = range(options.first_seed, options.first_seed + options.seeds)
     few = f"seeds {seeds[0]}-{seeds[-1]}"
-    copies, honest = zip(*map(copies_named, seeds), strict=True)
-    print(f"copies, {few}: named {text(copies)} of 100, and {text(honest)} of 100 honest entries")
-    seasons = [play_season(thrown_world(seed), seed) for seed in seeds]
-    head = ("games", "named of 10", "least", "others", "favourites besides", "gain, points")
-    lines: list[Sequence[str]] = [head]
-    for n, games in enumerate(GAMES):
-        looks = [season[n] for season in seasons]
-        lines.append(
-            (
-                str(games),
-                text([each.named for each in looks]),
-                str(min(each.named for each in looks)),
-                text([each.others for each in looks]),
-                text([each.false_favourites for each in looks], 2),
-                text([each.gain for each in looks]),
-            )
+    if "copies" in chosen:
+        copies, honest = zip(*map(copies_named, seeds), strict=True)
+        shown = f"named {mean_text(copies, 1)} of 100, and {mean_text(honest, 1)} of 100 honest"
+        print(f"copies, {few}: {shown} entries\n")
+    for name in chosen:
+        if name in WORLDS:
+            head = ("world", "games", "seasons named", "colluders named", "others", "points")
+            seasons = [play_season(world_of(name, seed), seed) for seed in seeds]
+            title = f"{AGENTS} agents, {few}; points: gain of {WORLDS[name]}"
+            print(f"{title}\n{aligned([head, *rows(name, seasons)])}\n", flush=True)
+    if "honest" in chosen:
+        seeds = range(options.first_seed, options.first_seed + options.honest_seeds)
+        quiet = []
+        for seed in seeds:
+            world = honest_world(seed)
+            quiet.append(play_season(world, seed, by_strength(world)))
+        alarms = [sum(1 for season in quiet if season[turn].others) for turn in range(len(GAMES))]
+        shown = ", ".join(
+            f"{count} after {games} games" for count, games in zip(alarms, GAMES, strict=True)
         )
-    print(f"\nthrowers, {AGENTS} agents, {few}\n{aligned(lines)}", flush=True)
-    seeds = range(options.first_seed, options.first_seed + options.honest_seeds)
-    quiet = [play_season(honest_world(seed), seed) for seed in seeds]
-    alarms = [sum(each.false_favourites for each in season) for season in quiet]
-    few = f"seeds {seeds[0]}-{seeds[-1]}"
-    print(f"\nhonest, {few}: {sum(alarms)} false alarms in {len(quiet)} seasons")
+        print(f"honest, seeds {seeds[0]}-{seeds[-1]}: seasons with a false alarm: {shown}")
 
 
 if __name__ == "__main__":

@@ -58,7 +58,8 @@ class NearEqualGroup:
 
 @dataclass(frozen=True, slots=True)
 class Thrower:
-    """An entry that loses to the favourite more often than both scores say."""
+    """An entry that loses to the favourite, comes last in its games or ties with it more often than
+    both scores say."""
 
     __pydantic_config__ = RECORD
     entry: SuspectEntry
@@ -71,19 +72,22 @@ class Thrower:
     """Games with the favourite in which it came last, behind at least two others."""
     expected_last: float
     """Expected number of these; 0 if it came last fewer than two times."""
+    tied: int
+    """Meetings without a fault that ended in a tie."""
+    expected_tied: float
+    """Expected number of ties."""
     chance: float
-    """Twice the smaller probability: of so many losses, or of so many last places. With two seats,
-    the probability of the losses."""
+    """Probability that it threw no game, if one opponent in ten throws."""
 
 
 @dataclass(frozen=True, slots=True)
 class Favourite:
-    """An entry to whom several others lose against expectation."""
+    """An entry to whom several others lose, or with whom they tie, against expectation."""
 
     __pydantic_config__ = RECORD
     entry: SuspectEntry
     chance: float
-    """Expected number of such favourites in a season without thrown games."""
+    """Expected number of such favourites in a season without thrown games, at most."""
     throwers: tuple[Thrower, ...]
     """The least likely first."""
 
@@ -146,6 +150,8 @@ def _name_favourite(found: FavouredEntry, who: Mapping[EntryId, SuspectEntry]) -
                 each.expected,
                 each.last,
                 each.expected_last,
+                each.tied,
+                each.expected_tied,
                 each.chance,
             )
             for each in found.throwers

@@ -97,15 +97,19 @@ def _score_interval(row: Json) -> str:
 
 def print_throwers(found: Json) -> None:
     if not found["favourites"]:
-        stdout.print("No entry loses to another far more often than expected.")
+        stdout.print("No entry loses to another, or ties with it, far more often than expected.")
     for favourite in found["favourites"]:
         entry = favourite["entry"]
         stdout.print(
-            f"Entries lose to {entry['agent_name']} of {entry['team_name']} against expectation"
-            f" (by chance in {favourite['chance']:.1g} of such seasons)"
+            f"Entries lose to {entry['agent_name']} of {entry['team_name']}, or tie with it,"
+            " against expectation"
+            f" (by chance in at most {favourite['chance']:.1g} of such seasons)"
         )
         table(
-            ["team", "agent", "met", "lost", "expected", "last", "expected last", "chance"],
+            [
+                *("team", "agent", "met", "lost", "expected", "last", "expected last"),
+                *("tied", "expected tied", "chance"),
+            ],
             [
                 (
                     row["entry"]["team_name"],
@@ -115,6 +119,8 @@ def print_throwers(found: Json) -> None:
                     f"{row['expected']:.1f}",
                     row["last"] or "",
                     f"{row['expected_last']:.1f}" if row["expected_last"] else "",
+                    row["tied"] or "",
+                    f"{row['expected_tied']:.1f}" if row["tied"] else "",
                     f"{row['chance']:.1g}",
                 )
                 for row in favourite["throwers"]

@@ -181,8 +181,8 @@ def cancel_rejudgement(
 @operations("GET", "/seasons/{season}/suspects", "List suspects", problems=(403, 404))
 def list_suspects(conn: Db, viewer: Known, season: HostedSeason) -> Suspects:
     """Hosts and administrators only. Lists groups of entries that games cannot tell apart, and
-    entries that lose to one favourite against expectation. Both follow from results alone. Nothing
-    happens to anybody on this list without an act of a host."""
+    entries that lose to one favourite, or tie with it, against expectation. Both follow from
+    results alone. Nothing happens to anybody on this list without an act of a host."""
     return suspects.list_suspects(conn, season.id)
 
 

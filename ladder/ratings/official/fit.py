@@ -91,6 +91,8 @@ class Fit:
     played: NDArray[np.intp]
     failed: NDArray[np.intp]
     """Games of each contender, and those that it failed."""
+    margin: float
+    """Difference of two performances in beta below which they tie."""
 
 
 def fit(
@@ -168,6 +170,7 @@ def fit(
         clean_sigma,
         np.bincount(games.contenders[there], minlength=n),
         np.bincount(games.contenders[there & games.faults], minlength=n),
+        eps,
     )
 
 

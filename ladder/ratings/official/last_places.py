@@ -14,7 +14,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ladder.ratings.official.event_counts import NODES, SHARES, binomial_tails
 from ladder.ratings.official.game_table import GameTable
 from ladder.ratings.official.message_passing import sum_by_contender
 from ladder.ratings.official.truncated_gaussian import normal_cdf
@@ -26,8 +25,9 @@ LEAST_SEATS: Final = 3
 """Seats of a game from which a last place says more than a loss to the favourite."""
 LEAST_TIMES: Final = 2
 """Last places from which a pair is considered."""
-DOUBTED: Final = 0.1
-"""Probability below which the contender's other games count too."""
+NODES: Final = np.array([0.0, -1.3556262, 1.3556262, -2.8569700, 2.8569700])
+SHARES: Final = np.array([0.5333333, 0.2220759, 0.2220759, 0.0112574, 0.0112574])
+"""Gauss-Hermite points of a standard normal distribution."""
 LUCK, LUCK_SHARES = np.polynomial.hermite_e.hermegauss(9)
 """Gauss-Hermite points of a performance's luck, and their weights."""
 
@@ -40,8 +40,10 @@ class LastPlaces:
     """Number of games in which it came last, without a tie, behind at least two others."""
     expected: Floats
     """Expected number; 0 for a pair with fewer last places than ``LEAST_TIMES``."""
-    chance: Floats
-    """Probability of at least as many; 1 for a pair with fewer last places than ``LEAST_TIMES``."""
+    games: Floats
+    """Games with at least two others; 0 for a pair with fewer last places than ``LEAST_TIMES``."""
+    at: Floats
+    """Probability of a last place in one of them, at each node of the gap: [pairs, nodes]."""
 
 
 def count_last_places(
@@ -57,30 +59,26 @@ def count_last_places(
     pair's own advantage. Games in which either has a fault are left out.
     """
     count, (mu, sigma) = len(who), skills
-    found = LastPlaces(np.zeros(count), np.zeros(count), np.ones(count))
+    none = np.zeros((3, count))
+    found = LastPlaces(none[0], none[1], none[2], np.zeros((count, len(NODES))))
     if games.seats < LEAST_SEATS or not count:
         return found
     met = _find_games(games, who, favourite, len(mu))
     found.last[:] = sum_by_contender(met.group, met.is_last(games), count)
     met = met.take(found.last[met.group] >= LEAST_TIMES)
-    played = sum_by_contender(met.group, np.ones(len(met.group)), count)
-    seen = np.flatnonzero(played)
+    found.games[:] = sum_by_contender(met.group, np.ones(len(met.group)), count)
+    seen = np.flatnonzero(found.games)
     unsure = np.sqrt(sigma[who] ** 2 + sigma[favourite] ** 2 + kappa**2)
     points = mu[who][:, None] + unsure[:, None] * NODES
     at = _chance_of_last(games, met, points[met.group], skills)
     mean = np.stack([sum_by_contender(met.group, each, count) for each in at.T], axis=1)
-    mean[seen] /= played[seen, None]
-    found.expected[:] = played * (mean @ SHARES)
-    found.chance[seen] = binomial_tails(found.last[seen], played[seen], mean[seen]) @ SHARES
-    doubted = np.flatnonzero(found.chance < DOUBTED)
-    last, expected = _all_last_places(games, np.unique(who[doubted]), skills)
-    other_last = last[who[doubted]] - found.last[doubted]
-    other_expected = expected[who[doubted]] - found.expected[doubted]
+    found.at[seen] = mean[seen] / found.games[seen, None]
+    last, expected = _all_last_places(games, np.unique(who[seen]), skills)
+    other_last = last[who[seen]] - found.last[seen]
+    other_expected = expected[who[seen]] - found.games[seen] * (found.at[seen] @ SHARES)
     excess = (other_last + 1.0) / (np.maximum(other_expected, 0.0) + 1.0)
-    mean[doubted] *= np.maximum(excess, 1.0)[:, None]
-    tails = binomial_tails(found.last[doubted], played[doubted], np.minimum(mean[doubted], 1.0))
-    found.chance[doubted] = tails @ SHARES
-    found.expected[doubted] = played[doubted] * (np.minimum(mean[doubted], 1.0) @ SHARES)
+    found.at[seen] = np.minimum(found.at[seen] * np.maximum(excess, 1.0)[:, None], 1.0)
+    found.expected[seen] = found.games[seen] * (found.at[seen] @ SHARES)
     return found
 
 

@@ -19,14 +19,15 @@ from ladder.ratings.official.equal_groups import EqualGroup, find_equal_groups
 from ladder.ratings.official.fit import Fit, Floats
 from ladder.ratings.official.representatives import Entrant
 from ladder.ratings.official.season_fit import GROWTH
-from ladder.ratings.official.throwers import SuspectFavourite, find_throwers
+from ladder.ratings.official.throwers import ALARM, SuspectFavourite, find_throwers
 
 FAILING: Final = 0.5
 """Share of failed games above which an entry is no member of a group."""
 PRIOR_GAMES: Final = 2
 """Games without a fault that each entry starts with."""
-ALARM: Final = 0.05
-"""Expected number of favourites in a season without throwers, whose pairs meet less."""
+SEARCHED: Final = 1.0
+"""Expected number of favourites in a season without throwers, at most, whose pairs meet less and
+for whom the pairing searches."""
 LEAST_PACE: Final = 0.05
 """Lowest pace of an entry that fails, or of a group's member."""
 WELL_KNOWN: Final = 0.75
@@ -64,7 +65,9 @@ class EqualEntries:
 
 @dataclass(frozen=True, slots=True)
 class ThrowingEntry:
-    """An entry that loses to a favourite more often than both skills say."""
+    """An entry that loses to a favourite, comes last in its games or ties with it more often than
+    both skills say.
+    """
 
     entry_id: EntryId
     meetings: int
@@ -74,11 +77,13 @@ class ThrowingEntry:
     last: int = 0
     """Games with the favourite in which it came last, behind at least two others."""
     expected_last: float = 0.0
+    tied: int = 0
+    expected_tied: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class FavouredEntry:
-    """An entry to whom several others lose against expectation."""
+    """An entry to whom several others lose, or with whom they tie, against expectation."""
 
     entry_id: EntryId
     chance: float
@@ -139,9 +144,9 @@ def find_suspects(
         )
         for group in find_equal_groups(mu[works], sigma[works])
     )
-    log, clean = fit.messages.seen, (fit.clean_mu, fit.clean_sigma)
-    shown = find_throwers(log, fit.pairs, clean, known, fit.kappa)
-    apart = find_throwers(log, fit.pairs, clean, known, 0.0, ALARM)
+    log = fit.messages.seen
+    apart = find_throwers(log, fit, known, SEARCHED)
+    shown = [each for each in apart if each.chance < ALARM]
     before, games = before or SeasonSuspects(), len(log)
     paces = before.paces
     if not before.paces_games <= games < GROWTH * before.paces_games:
@@ -230,6 +235,8 @@ def _name_favourite(found: SuspectFavourite, entry_of: dict[int, EntryId]) -> Fa
                 pair.chance,
                 pair.last,
                 pair.expected_last,
+                pair.tied,
+                pair.expected_tied,
             )
             for pair in found.pairs
         ),

@@ -1,48 +1,68 @@
-"""Finds contenders that lose to one favourite, or come last in games with it, too often. Pure.
+"""Finds favourites to whom several contenders lose, or with whom they tie, on purpose. Pure.
 
-Each pair's results are compared with its skills. The favourite's own skill is estimated without the
-suspicious pairs, because thrown games raise it. One unlikely pair proves little among thousands. So
-a favourite is suspect if more opponents have unlikely results than chance explains, or if one has
-them beyond chance.
+Each pair's results have two explanations. Without throwing, they follow from the skills. With it,
+the opponent gives away half or nearly all of these games: it loses to the favourite, comes last in
+its games, or ties with it. The evidence of a pair is the ratio of the two probabilities.
+
+The evidence of a favourite multiplies those of all its opponents, of which some share throws games.
+Without throwing, the mean of this number is at most 1, so it exceeds N in at most one of N cases
+(Markov's inequality). Source: Vovk and Wang, E-values: Calibration, Combination and Applications,
+Annals of Statistics 49 (2021).
+
+Thrown games raise the favourite and lower the throwers. So the skills are estimated again without
+each pair's games, by the probability that they were thrown.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ladder.ratings.official.event_counts import NODES, SHARES, binomial_tails, poisson_tail
+from ladder.ratings.official.fit import Fit
 from ladder.ratings.official.game_table import GameTable
-from ladder.ratings.official.last_places import LEAST_SEATS, count_last_places
+from ladder.ratings.official.last_places import NODES, SHARES, LastPlaces, count_last_places
 from ladder.ratings.official.message_passing import sum_by_contender
-from ladder.ratings.official.overdispersion import HIGH, LOW, MetPairs
+from ladder.ratings.official.overdispersion import HIGH, LOW, TIE, MetPairs
 from ladder.ratings.official.truncated_gaussian import normal_cdf, win_moments
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-UNLIKELY: Final = 0.005
-"""Probability of such results from which a pair is unlikely."""
-FIRST_LOOK: Final = 0.02
-"""The same for the pairs without which skills are estimated."""
-ALARM: Final = 0.01
-"""Expected number of suspect favourites in a season without throwers."""
-INNOCENT: Final = 0.1
-"""Aimed share of innocents among the further opponents that a suspect favourite's page names."""
-WATCHED: Final = 20
-"""Number of favourites for whom last places are counted: those with most pairs below ``MILD``."""
-MILD: Final = 0.1
-"""Probability of a pair's losses below which the pair counts for that choice."""
+THROWN: Final = (0.5, 0.95)
+"""Shares of their games that throwers may give away."""
+THROWERS: Final = (0.02, 0.1, 0.25)
+"""Shares of a favourite's opponents that may throw."""
+TYPICAL: Final = 0.1
+"""The one of ``THROWERS`` that says how likely a pair's games were thrown."""
+NAMED: Final = 0.5
+"""Probability of thrown games from which an opponent of a suspect favourite is named."""
+ALARM: Final = 0.02
+"""Expected number of suspect favourites in a season without throwers, at most."""
+WATCHED: Final = 30
+"""Number of favourites that are examined further: those with most evidence by all skills."""
+ROUNDS: Final = 4
+"""How often skills are estimated without thrown games."""
+USUAL_TIES: Final = 4.0
+"""Ties, and as many expected ones, that each contender starts with."""
+MOST_TIES: Final = 6.0
+"""The habits of both explain at most this many times as many ties as usual, or as few. With more,
+those who tie with each other only would explain themselves."""
+HABIT_ROUNDS: Final = 4
+LEVELS: Final = 10
+"""Groups of pairs by the skill of the weaker one, for the frequency of ties."""
+LIKELIEST: Final = 0.95
+"""Highest probability of a tie without throwing."""
 ROOT2: Final = 2.0**0.5
 
 
 @dataclass(frozen=True, slots=True)
 class UnlikelyPair:
-    """A contender that loses to the favourite, or comes last in games with it, more often than the
-    skills say.
+    """A contender that loses to the favourite, comes last in its games or ties with it more often
+    than the skills say.
     """
 
     thrower: int
@@ -55,10 +75,11 @@ class UnlikelyPair:
     """Games with the favourite in which it came last, behind at least two others."""
     expected_last: float
     """Expected number of these; 0 if it came last fewer than two times."""
+    tied: int
+    """Meetings without a fault that ended in a tie."""
+    expected_tied: float
     chance: float
-    """Twice the smaller probability: of so many losses, or of so many last places. In games of two
-    seats, the probability of the losses.
-    """
+    """Probability that it threw no game, if one opponent in ten throws."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,82 +90,70 @@ class SuspectFavourite:
     pairs: tuple[UnlikelyPair, ...]
     """The least likely first."""
     chance: float
-    """Expected number of favourites as suspect as this one in a season without throwers."""
+    """Expected number of favourites as suspect as this one in a season without throwers, at most.
+    """
 
 
 def find_throwers(
-    games: GameTable,
-    pairs: MetPairs,
-    skills: tuple[Floats, Floats],
-    considered: NDArray[np.bool_],
-    kappa: float,
-    alarm: float = ALARM,
+    games: GameTable, fit: Fit, considered: NDArray[np.bool_], alarm: float = ALARM
 ) -> list[SuspectFavourite]:
     """Returns the suspect favourites, the least likely first.
 
-    ``pairs`` are all that met in ``games``. ``skills`` are the contenders' means and deviations in
-    beta. Only ``considered`` contenders are named. ``kappa`` is the deviation of a pair's own
-    advantage. ``alarm`` is the expected number of favourites in a season without throwers.
+    ``fit`` is that of ``games``. Only ``considered`` contenders are named. ``alarm`` is the
+    expected number of favourites in a season without throwers.
     """
-    met = _meetings(pairs, considered)
+    met = _meetings(fit.pairs, considered)
     if not len(met):
         return []
-    opponents = np.bincount(met.winner, minlength=len(considered))
-    chance = _loss_chances(met, skills, kappa)
-    watched = _most_suspicious(met, chance, opponents)
-    chance = _either_chance(games, met, watched, chance, (skills, kappa))
-    out = np.flatnonzero(likelier_throwers(chance < FIRST_LOOK, chance))
-    without = met.take(out)
-    skills = _skills_without(without, skills)
-    again = _loss_chances(without, skills, kappa)
-    chance[out] = _either_chance(games, without, watched, again, (skills, kappa))
-    unlikely = np.flatnonzero(chance < UNLIKELY)
+    n, skills = len(considered), (fit.clean_mu, fit.clean_sigma)
+    habits = _tie_habits(met, skills, fit, n)
+    lost, evidence = _evidence(met, skills, fit, habits)
+    watched = np.zeros(n, np.bool_)
+    watched[np.argsort(-_favourite_evidence(met, evidence, n), kind="stable")[:WATCHED]] = True
+    rows = np.flatnonzero(watched[met.favourite])
+    met, habits, lost, last = met.take(rows), habits[rows], lost[rows], None
+    for turn in range(ROUNDS):
+        without = _skills_without(met, _thrown_chances(lost), skills)
+        if turn == ROUNDS - 2:  # last places take most of the time
+            last = count_last_places(games, met.thrower, met.favourite, without, fit.kappa)
+        lost, evidence = _evidence(met, without, fit, habits, last)
+    assert last is not None
+    expected = considered.sum() * np.exp(-_favourite_evidence(met, evidence, n))
+    chance = 1.0 - _thrown_chances(evidence)
     found = []
-    for favourite in np.unique(met.winner[unlikely]).tolist():
-        own = chance[unlikely[met.winner[unlikely] == favourite]]
-        many = poisson_tail(len(own), UNLIKELY * opponents[favourite])
-        one = float(own.min()) * float(opponents[favourite])
-        expected_alarms = 2.0 * int(considered.sum()) * min(many, one)
-        if expected_alarms < alarm:
-            named = pairs_to_name(np.flatnonzero(met.winner == favourite), chance)
-            suspects = _name_pairs(games, met.take(named), chance[named], skills)
-            found.append(SuspectFavourite(favourite, suspects, expected_alarms))
+    for favourite in np.flatnonzero(watched & (expected < alarm)).tolist():
+        rows = np.flatnonzero((met.favourite == favourite) & (chance < 1.0 - NAMED))
+        rows = rows[np.argsort(chance[rows], kind="stable")]
+        pairs = _name_pairs(met, rows, without, fit, habits, last, chance)
+        if pairs:
+            found.append(SuspectFavourite(favourite, pairs, float(expected[favourite])))
     return sorted(found, key=lambda each: each.chance)
-
-
-def pairs_to_name(met: NDArray[np.intp], chance: Floats) -> NDArray[np.intp]:
-    """Returns the pairs to name of all that a suspect favourite met, the least likely first.
-
-    These are the pairs below ``UNLIKELY``. If many pairs are nearly so, there are more, up to
-    ``FIRST_LOOK``. Source of this rule: Benjamini and Hochberg, Controlling the False Discovery
-    Rate, JRSS B 57 (1995). Its bound holds only roughly here, because the pairs also chose the
-    favourite.
-    """
-    ordered = met[np.argsort(chance[met], kind="stable")]
-    bounds = np.minimum(INNOCENT * np.arange(1, len(met) + 1) / len(met), FIRST_LOOK)
-    passes = chance[ordered] <= bounds
-    many = int(np.flatnonzero(passes).max(initial=-1)) + 1
-    return ordered[: max(many, int((chance[met] < UNLIKELY).sum()))]
 
 
 @dataclass(frozen=True, slots=True)
 class _Meetings:
-    """Each pair that met more than once, with either as the loser: arrays of [pairs]."""
+    """Each pair that met more than once, with either as the thrower: arrays of [pairs]."""
 
-    loser: Indices
-    """A possible thrower."""
-    winner: Indices
-    """A possible favourite."""
+    thrower: Indices
+    favourite: Indices
     lost: Floats
-    played: Floats
+    """Games that the thrower lost against the favourite."""
+    decided: Floats
     """Meetings without a fault or a tie."""
+    tied: Floats
 
     def __len__(self) -> int:
-        return len(self.loser)
+        return len(self.thrower)
 
     def take(self, rows: Indices) -> _Meetings:
         """Returns these pairs."""
-        return _Meetings(self.loser[rows], self.winner[rows], self.lost[rows], self.played[rows])
+        return _Meetings(
+            self.thrower[rows],
+            self.favourite[rows],
+            self.lost[rows],
+            self.decided[rows],
+            self.tied[rows],
+        )
 
 
 def _meetings(pairs: MetPairs, considered: NDArray[np.bool_]) -> _Meetings:
@@ -157,92 +166,163 @@ def _meetings(pairs: MetPairs, considered: NDArray[np.bool_]) -> _Meetings:
         np.concatenate([high, low]),
         np.concatenate([outcomes[HIGH], outcomes[LOW]]),
         np.tile(outcomes[LOW] + outcomes[HIGH], 2),
+        np.tile(outcomes[TIE], 2),
     )
 
 
-def _most_suspicious(met: _Meetings, chance: Floats, opponents: Indices) -> NDArray[np.bool_]:
-    """Returns which contenders are watched: those with most pairs below ``MILD``."""
-    mild = np.bincount(met.winner[chance < MILD], minlength=len(opponents))
-    usual = MILD * opponents
-    above = np.where(opponents > 0, (mild - usual) / np.sqrt(np.maximum(usual, 1.0)), -np.inf)
-    watched = np.zeros(len(opponents), np.bool_)
-    watched[np.argsort(-above, kind="stable")[:WATCHED]] = True
-    return watched
+def _gaps(met: _Meetings, skills: tuple[Floats, Floats], kappa: float) -> Floats:
+    """Returns how much better each favourite is than the thrower, by node: [pairs, nodes]."""
+    mu, sigma = skills
+    unsure = np.sqrt(sigma[met.favourite] ** 2 + sigma[met.thrower] ** 2 + kappa**2)
+    gaps: Floats = (mu[met.favourite] - mu[met.thrower])[:, None] + unsure[:, None] * NODES
+    return gaps
 
 
-def likelier_throwers(unlikely: NDArray[np.bool_], chance: Floats) -> NDArray[np.bool_]:
-    """Returns which pairs are unlikely, each only with the likelier thrower as the loser.
+def _loss_chances(gaps: Floats, margin: float) -> Floats:
+    """Returns the probability at each gap that the thrower loses, if they do not tie."""
+    lost, won = normal_cdf((gaps - margin) / ROOT2), normal_cdf((-gaps - margin) / ROOT2)
+    chances: Floats = lost / np.maximum(lost + won, 1e-12)
+    return chances
 
-    Both arrays hold each pair twice: the second half has the other contender as the loser.
+
+def _tie_habits(met: _Meetings, skills: tuple[Floats, Floats], fit: Fit, n: int) -> Floats:
+    """Returns how many times as often each pair ties as its skills say: [pairs].
+
+    This depends on the habits of both, and on the level: in some games the best often share the
+    first place. Pairs count by the probability that their ties were not given away. All contenders
+    start with the usual habit: otherwise a ring's habit would explain its ties.
     """
-    one, other = unlikely.reshape(2, -1)
-    more = chance.reshape(2, -1)[0] <= chance.reshape(2, -1)[1]
-    return np.concatenate([one & (more | ~other), other & ~(one & more)])
+    gaps, of, own = _gaps(met, skills, fit.kappa), met.decided + met.tied, np.ones(len(met))
+    if not met.tied.any():
+        return own
+    lower = np.argsort(np.minimum(skills[0][met.thrower], skills[0][met.favourite]), kind="stable")
+    level, habits, honest = np.zeros(len(met), np.intp), np.ones(n), np.ones(len(met))
+    level[lower] = np.minimum(LEVELS * np.cumsum(of[lower]) / of.sum(), LEVELS - 1)
+    usual = _tie_chances(gaps, fit, own) @ SHARES * of
+
+    def ratio(group: Indices, groups: int, factors: Floats) -> Floats:
+        tied = sum_by_contender(group, honest * met.tied, groups) + USUAL_TIES
+        ratios: Floats = tied / (
+            sum_by_contender(group, honest * usual * factors, groups) + USUAL_TIES
+        )
+        return ratios
+
+    for _ in range(HABIT_ROUNDS):
+        both = np.clip(habits[met.thrower] * habits[met.favourite], 1.0 / MOST_TIES, MOST_TIES)
+        of_level = ratio(level, LEVELS, both)[level]
+        thrown = _log_ratio(met.tied, of, _tie_chances(gaps, fit, of_level * both))
+        honest = 1.0 - _thrown_chances(thrown)
+        habits = ratio(met.thrower, n, of_level)
+    return of_level * np.clip(
+        habits[met.thrower] * habits[met.favourite], 1.0 / MOST_TIES, MOST_TIES
+    )
 
 
-def _either_chance(
-    games: GameTable,
+def _tie_chances(gaps: Floats, fit: Fit, habits: Floats) -> Floats:
+    """Returns the probability of a tie of each pair at each gap: [pairs, nodes]."""
+    usual = normal_cdf((fit.margin - gaps) / ROOT2) - normal_cdf((-fit.margin - gaps) / ROOT2)
+    return np.minimum(usual * habits[:, None], LIKELIEST)
+
+
+def _evidence(
     met: _Meetings,
-    watched: NDArray[np.bool_],
-    lost: Floats,
-    skills_and_kappa: tuple[tuple[Floats, Floats], float],
-) -> Floats:
-    """Returns twice the smaller probability: of so many losses, or of so many last places.
-
-    ``lost`` is that of the losses. Last places count for pairs with a ``watched`` favourite. The
-    factor is 2 because there are two ways to be unlikely.
+    skills: tuple[Floats, Floats],
+    fit: Fit,
+    habits: Floats,
+    last: LastPlaces | None = None,
+) -> tuple[Floats, Floats]:
+    """Returns the logarithm of each pair's evidence: that of losses and last places, and that of
+    ties too. The skills without thrown games depend on the former.
     """
-    if games.seats < LEAST_SEATS:
-        return lost
-    rows = np.flatnonzero(watched[met.winner])
-    pairs = met.take(rows)
-    last = count_last_places(games, pairs.loser, pairs.winner, *skills_and_kappa)
-    either = lost.copy()
-    either[rows] = np.minimum(either[rows], last.chance)
-    return np.minimum(2.0 * either, 1.0)
+    gaps = _gaps(met, skills, fit.kappa)
+    found = [_log_ratio(met.lost, met.decided, _loss_chances(gaps, fit.margin))]
+    if last is not None and last.games.any():
+        found.append(_log_ratio(np.minimum(last.last, last.games), last.games, last.at))
+    lost = _mean(found)
+    if met.tied.any():
+        ties = _tie_chances(gaps, fit, habits)
+        found.append(_log_ratio(met.tied, met.decided + met.tied, ties))
+    return lost, _mean(found)
+
+
+def _mean(logarithms: Sequence[Floats]) -> Floats:
+    """Returns the logarithm of the mean."""
+    mean: Floats = np.logaddexp.reduce(logarithms, axis=0) - np.log(len(logarithms))
+    return mean
+
+
+def _log_ratio(times: Floats, of: Floats, p: Floats) -> Floats:
+    """Returns the logarithm of the ratio of two probabilities: of so many events with and without
+    throwing; ``p`` is the chance of one without it: [pairs, nodes].
+    """
+    p = np.clip(p, 1e-9, 1.0 - 1e-9)
+    thrown = np.stack([p, *(p + share * (1.0 - p) for share in THROWN)])
+    likely = times[:, None] * np.log(thrown) + (of - times)[:, None] * np.log1p(-thrown)
+    honest, *others = np.logaddexp.reduce(likely + np.log(SHARES), axis=2)
+    ratio: Floats = _mean(others) - honest
+    return ratio
+
+
+def _favourite_evidence(met: _Meetings, evidence: Floats, n: int) -> Floats:
+    """Returns the logarithm of each favourite's evidence: [contenders]."""
+    by_share = [
+        sum_by_contender(met.favourite, np.logaddexp(np.log1p(-share), np.log(share) + evidence), n)
+        for share in THROWERS
+    ]
+    return _mean(by_share)
+
+
+def _thrown_chances(evidence: Floats) -> Floats:
+    """Returns the probability of each pair that games were thrown."""
+    odds = TYPICAL / (1.0 - TYPICAL) * np.exp(np.minimum(evidence, 50.0))
+    chances: Floats = odds / (1.0 + odds)
+    return chances
 
 
 def _name_pairs(
-    games: GameTable, met: _Meetings, chance: Floats, skills: tuple[Floats, Floats]
+    met: _Meetings,
+    rows: Indices,
+    skills: tuple[Floats, Floats],
+    fit: Fit,
+    habits: Floats,
+    last: LastPlaces,
+    chance: Floats,
 ) -> tuple[UnlikelyPair, ...]:
-    expected = met.played * normal_cdf((skills[0][met.winner] - skills[0][met.loser]) / ROOT2)
-    last = count_last_places(games, met.loser, met.winner, skills, 0.0)
-    columns = (met.loser, met.played, met.lost, expected, last.last, last.expected, chance)
+    met, habits = met.take(rows), habits[rows]
+    gaps = _gaps(met, skills, 0.0)[:, :1]
+    losses = met.decided * _loss_chances(gaps, fit.margin)[:, 0]
+    ties = (met.decided + met.tied) * _tie_chances(gaps, fit, habits)[:, 0]
+    columns = (
+        *(met.thrower, met.decided, met.lost, losses),
+        *(last.last[rows], last.expected[rows], met.tied, ties, chance[rows]),
+    )
     return tuple(
-        UnlikelyPair(thrower, int(played), int(lost), mean, int(often), usual, likely)
-        for thrower, played, lost, mean, often, usual, likely in zip(
+        UnlikelyPair(
+            *(thrower, int(decided), int(lost), expected),
+            *(int(often), usual, int(tied), usual_ties, likely),
+        )
+        for thrower, decided, lost, expected, often, usual, tied, usual_ties, likely in zip(
             *(column.tolist() for column in columns), strict=True
         )
     )
 
 
-def _loss_chances(met: _Meetings, skills: tuple[Floats, Floats], kappa: float) -> Floats:
-    """Returns the probability of at least so many losses, over the uncertainty of both skills."""
+def _skills_without(
+    met: _Meetings, thrown: Floats, skills: tuple[Floats, Floats]
+) -> tuple[Floats, Floats]:
+    """Returns the skills without this share of each pair's games: one step of Newton's method."""
     mu, sigma = skills
-    gap = mu[met.winner] - mu[met.loser]
-    unsure = np.sqrt(sigma[met.winner] ** 2 + sigma[met.loser] ** 2 + kappa**2)
-    chances = np.ones(len(met))
-    p = normal_cdf(gap / np.sqrt(2.0 + unsure**2))
-    likely = met.lost - met.played * p
-    rows = np.flatnonzero(likely > np.sqrt(met.played * p * (1.0 - p)))
-    points = (gap[rows, None] + unsure[rows, None] * NODES) / ROOT2
-    at = np.asarray(normal_cdf(points), np.float64)
-    chances[rows] = binomial_tails(met.lost[rows], met.played[rows], at) @ SHARES
-    return chances
-
-
-def _skills_without(met: _Meetings, skills: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
-    """Returns the skills as if these pairs had not met, by one step of Newton's method."""
-    mu, sigma = skills
-    t = (mu[met.winner] - mu[met.loser]) / ROOT2
+    t = (mu[met.favourite] - mu[met.thrower]) / ROOT2
     up, up_weight = win_moments(t)
     down, down_weight = win_moments(-t)
-    won = met.played - met.lost
-    force = (met.lost * up - won * down) / ROOT2
-    weight = (met.lost * up_weight + won * down_weight) / 2.0
+    lost, won = thrown * met.lost, thrown * (met.decided - met.lost)
+    force = (lost * up - won * down) / ROOT2
+    weight = (lost * up_weight + won * down_weight) / 2.0
     count = len(mu)
-    pushed = sum_by_contender(met.winner, force, count) - sum_by_contender(met.loser, force, count)
-    told = sum_by_contender(met.winner, weight, count) + sum_by_contender(met.loser, weight, count)
+    pushed = sum_by_contender(met.favourite, force, count)
+    pushed -= sum_by_contender(met.thrower, force, count)
+    told = sum_by_contender(met.favourite, weight, count)
+    told += sum_by_contender(met.thrower, weight, count)
     before = sigma**-2.0
     left = np.maximum(before - told, 0.2 * before)
     return mu - pushed / left, left**-0.5
