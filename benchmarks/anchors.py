@@ -31,12 +31,12 @@ from benchmarks import node_harness
 from benchmarks.report_tables import aligned, describe_machine
 from games import GAMES
 from games.protocol import Json
-from sandbox.match import mirrored_pairs, referee
+from sandbox.match import match_record, referee
 from sandbox.match.bundle_packing import prepare_bundle
 from sandbox.match.clock import Clock
-from sandbox.match.episode_request import EpisodeRequest
+from sandbox.match.loans import borrow_seats
 from sandbox.match.match_record import PlayedMatch
-from sandbox.match.seat_loans import borrow_seats
+from sandbox.match.referee import EpisodeRequest
 from sandbox.match.seeds import SEED_BYTES
 
 AGENTS: Final = Path(__file__).parents[1] / "agents"
@@ -168,7 +168,7 @@ def _match(arena: Arena, series: Series, number: int) -> tuple[float | None, ...
                 )
             )
 
-    report = (played := mirrored_pairs.play_match(game, seats, episode)).seats[own_seat]
+    report = (played := match_record.play_match(game, seats, episode)).seats[own_seat]
     for other in played.seats:
         if other.verdict.is_fault or other.pardoned:
             what = other.reason or dict(other.pardoned)
@@ -177,7 +177,7 @@ def _match(arena: Arena, series: Series, number: int) -> tuple[float | None, ...
         return told["length"], told["won"], told["steps"] if told["won"] else None
     if game.mirrored:
         assert report.reward is not None
-        return (report.reward / mirrored_pairs.episodes_per_match(game),)
+        return (report.reward / match_record.episodes_per_match(game),)
     first = sum(other.placement == 1 for other in played.seats)
     return (0.0 if report.placement > 1 else 1.0 if first == 1 else 0.5,)
 
@@ -214,7 +214,7 @@ def rows(arena: Arena, wanted: Sequence[Series], most: int, jobs: int) -> Iterat
     with ProcessPoolExecutor(jobs) as pool:
         for series in wanted:
             began = time.monotonic()
-            each = mirrored_pairs.episodes_per_match(GAMES[series.game])
+            each = match_record.episodes_per_match(GAMES[series.game])
             count = min(series.games, most) // each
             chunks = [range(at, min(count, at + CHUNK)) for at in range(0, count, CHUNK)]
             found = pool.map(play, [arena] * len(chunks), [series] * len(chunks), chunks)

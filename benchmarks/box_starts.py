@@ -21,8 +21,7 @@ from benchmarks.node_harness import (
 )
 from benchmarks.report_tables import Target
 from sandbox.match.clock import Clock
-from sandbox.match.loans import Loan
-from sandbox.match.seat_loans import borrow_seats
+from sandbox.match.loans import Loan, borrow_seats
 
 OWN = Clock(load="own")
 SPARE_SECONDS = 0.05

@@ -48,8 +48,7 @@ from egress.address import parse
 from games import GAMES
 from sandbox.match import bundle_packing
 from sandbox.match.clock import Clock
-from sandbox.match.loans import Loan, node_hello
-from sandbox.match.seat_loans import borrow_seats
+from sandbox.match.loans import Loan, borrow_seats, node_hello
 from sandbox.match.seeds import game_random
 from sandbox.remote.manifest import write_manifest
 

@@ -49,10 +49,9 @@ from games.protocol import Verdict
 from sandbox.errors import HostFault
 from sandbox.match import referee
 from sandbox.match.clock import Clock
-from sandbox.match.episode_request import EpisodeRequest
-from sandbox.match.loans import Loan
+from sandbox.match.loans import Loan, borrow_seats
 from sandbox.match.match_record import read_log
-from sandbox.match.seat_loans import borrow_seats
+from sandbox.match.referee import EpisodeRequest
 
 WORK_SECONDS = 0.010
 BUSY_PROCESSES = (0, 2, 4)

@@ -23,13 +23,11 @@ from sandbox.errors import HostFault
 from sandbox.match import referee
 from sandbox.match.clock import Clock
 from sandbox.match.cpu_meter import OwnRunQueue
-from sandbox.match.episode_request import EpisodeRequest
-from sandbox.match.loans import Loan, SeatRequest, node_hello
+from sandbox.match.loans import Loan, SeatRequest, borrow_seats, node_hello
 from sandbox.match.match_record import EpisodeRecord, PlayedMatch
-from sandbox.match.match_timing import MatchTiming
 from sandbox.match.questions import ask_all
-from sandbox.match.seat import Seat
-from sandbox.match.seat_loans import borrow_seats
+from sandbox.match.referee import EpisodeRequest
+from sandbox.match.seat import MatchTiming, Seat
 from sandbox.match.seeds import game_random
 
 LAUNCHERS = ("docker", "bubblewrap")

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from benchmarks.node_harness import TRIVIAL, Node, running
 from benchmarks.report_tables import describe_machine, quantile
-from sandbox.launchers import container_runtimes, docker_engine
+from sandbox.launchers import docker, docker_engine
 from sandbox.match import loans
 
 START = {"k": "start", "configuration": {"rows": 7}, "seed": "00" * 16, "load": "own"}
@@ -126,12 +126,12 @@ def main() -> None:
     parser.add_argument("--matches", type=int, default=20)
     parser.add_argument("--moves", type=int, default=200)
     options = parser.parse_args()
-    known = docker_engine.describe_engine().get("Runtimes") or {}
+    known = docker.describe_engine().get("Runtimes") or {}
     rows = []
     with tempfile.TemporaryDirectory(prefix="peck-bench-") as folder:
         bundle = Path(folder, "main.py")
         bundle.write_text(TRIVIAL)
-        for runtime in options.runtime or ("runc", container_runtimes.GVISOR):
+        for runtime in options.runtime or ("runc", docker_engine.GVISOR):
             if runtime not in known:
                 print(f"{runtime}: the engine does not know it", file=sys.stderr)
                 continue

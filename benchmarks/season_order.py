@@ -38,8 +38,8 @@ from ladder.ratings.official.learned_priors import Prior
 from sandbox.match import referee
 from sandbox.match.bundle_packing import prepare_bundle
 from sandbox.match.clock import Clock
-from sandbox.match.episode_request import EpisodeRequest
-from sandbox.match.seat_loans import borrow_seats
+from sandbox.match.loans import borrow_seats
+from sandbox.match.referee import EpisodeRequest
 from sandbox.match.seeds import SEED_BYTES
 
 AGENTS: Final = Path(__file__).resolve().parent.parent / "agents"

@@ -24,7 +24,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -165,9 +165,7 @@ def compiled_program(state_dir: Path) -> Path:
     folder = state_dir / "programs" / digest.hexdigest()[:16]
     if folder.is_dir():
         return folder
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    made = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
-    try:
+    with new_folder(folder) as made:
         for name, content in program_files().items():
             path = made / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -177,13 +175,29 @@ def compiled_program(state_dir: Path) -> Path:
             compiled = importlib.util.cache_from_source(str(path))
             mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
             py_compile.compile(str(path), compiled, shown, doraise=True, invalidation_mode=mode)
-        for path in (made, *made.rglob("*")):
+        for path in made.rglob("*"):
             path.chmod(0o755 if path.is_dir() else 0o644)
-        with contextlib.suppress(OSError):  # another node was as quick
+    return folder
+
+
+@contextlib.contextmanager
+def new_folder(folder: Path) -> Iterator[Path]:
+    """Yield an empty folder to fill. It then appears as ``folder``, whole or not at all.
+
+    If another process was as quick, its folder stays. Everybody may list the folder.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    made = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
+    try:
+        yield made
+        made.chmod(0o755)
+        try:
             os.rename(made, folder)
+        except OSError:
+            if not folder.is_dir():
+                raise
     finally:
         shutil.rmtree(made, ignore_errors=True)
-    return folder
 
 
 def content_digest(profile: Profile, *more: bytes) -> str:
@@ -250,9 +264,7 @@ def install_libraries(
     """
     folder = _library_folder(profile, state_dir)
     say(f"installing the libraries of profile {profile.name} (once)")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    made = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
-    try:
+    with new_folder(folder) as made:
         command = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-compile"]
         command += ["--progress-bar", "off"] if is_loud else ["--quiet"]
         command += ["--require-hashes", "--only-binary", ":all:", "--no-warn-script-location"]
@@ -277,14 +289,6 @@ def install_libraries(
         command = [sys.executable, "-m", "compileall", "-q", "-q", "-s", str(made), "-p", MOUNTED]
         command += ["--invalidation-mode", "unchecked-hash", str(made)]
         subprocess.run(command, capture_output=True, check=False, umask=0o022)
-        made.chmod(0o755)
-        try:
-            os.rename(made, folder)
-        except OSError:
-            if not folder.is_dir():
-                raise
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
     return folder
 
 

@@ -20,7 +20,7 @@ from ladder.machines import reports, residuals, samples
 from ladder.machines.reports import Report
 from ladder.telemetry import log_event
 from sandbox.match.clock import Clock
-from sandbox.match.mirrored_pairs import episodes_per_match, seat_order, sum_rewards
+from sandbox.match.match_record import episodes_per_match, seat_order, sum_rewards
 from sandbox.match.seeds import game_random
 
 CHANCE: Final = SystemRandom()

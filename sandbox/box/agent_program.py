@@ -1,15 +1,28 @@
-"""Runs the agent's own program as a child of the match's child.
+"""Runs the agent's own program as a child of the match's child, by contract *lines* or *riddles*.
 
-It has the same uid, group, limits and system call filter. It dies with its parent, so one kill ends
-a match. A Python program is forked from the parent, whose libraries are already imported. So it
-starts within a millisecond, and behaves as after ``python FILE``. All its output is hostile and
-bounded.
+The program has the same uid, group, limits and system call filter. It dies with its parent, so one
+kill ends a match. A Python program is forked from the parent, whose libraries are already imported.
+So it starts within a millisecond, and behaves as after ``python FILE``. All its output is hostile
+and bounded.
+
+Contract *lines* has one JSON line to the program and one line back. The program first gets
+``{"type": "start", "configuration": ..., "seed": ...}`` and does not answer. Each move is
+``{"type": "move", "observation": ...}``. Output before a question is an answer too early. Output
+after the answer is a second answer.
+
+Contract *riddles* is riddles.io's text protocol, for GOLAD. The program gets the settings before
+its first move and the updates before each move. Then comes ``action move BANK`` with the
+milliseconds it has. It answers with one line: ``pass``, ``kill x,y``, ``birth x,y a,b c,d``, or
+``no_moves`` for a pass. Output before the question is dropped. If several lines come together, the
+last one counts.
 """
 
 from __future__ import annotations
 
 import atexit
 import codecs
+import importlib.util
+import json
 import os
 import select
 import signal
@@ -17,10 +30,50 @@ import sys
 import time
 import traceback
 import types
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from . import harden, missing_modules, socket_patch
+from . import harden, socket_patch
 from .bundle_manifest import Manifest
+
+PROFILE_OF = {
+    "numpy": "numpy",
+    **dict.fromkeys(("scipy", "numba", "llvmlite", "pandas", "sklearn", "joblib"), "science"),
+    **dict.fromkeys(("lightgbm", "onnxruntime", "google"), "science"),
+    "torch": "torch",
+    "sympy": "torch",
+    "networkx": "torch",
+}
+"""The smallest profile that has the module."""
+ONLY_IN = {"pandas": "science", "torch": "torch"}
+"""Modules of two profiles, neither of which contains the other."""
+
+
+def import_remedy(error: BaseException | None) -> str:
+    """How to get the missing module. Empty for any other error."""
+    if not isinstance(error, ModuleNotFoundError) or not isinstance(error.name, str):
+        return ""
+    name = error.name
+    if "." in name or not name.isidentifier():
+        return ""  # the library exists, or it is no library
+    bundle = f"put it into your folder (for a library, `pip install --target FOLDER {name}`)"
+    profile = PROFILE_OF.get(name)
+    if profile is None:
+        return f"{name} is in no profile: {bundle}"
+    lost = [module for module in ONLY_IN if ONLY_IN[module] != profile and _is_installed(module)]
+    if lost and profile in ONLY_IN.values():
+        return (
+            f"{name} is in the profile {profile}, which lacks {lost[0]}: {bundle},"
+            f" or add --profile {profile} if you do not need {lost[0]}"
+        )
+    return f"{name} is in the profile {profile}: add --profile {profile}"
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except Exception:  # the agent's own importers take part
+        return False
+
 
 MOST_LINE_BYTES = 12 << 10
 """Most bytes of one answer. The packet to the referee may be a little longer."""
@@ -280,7 +333,7 @@ def _run_script(path: str, words: list[str], environment: dict[str, str]) -> int
         while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
             trace = trace.tb_next
         traceback.print_exception(type(error), error, trace)
-        remedy = missing_modules.import_remedy(error)
+        remedy = import_remedy(error)
         if remedy:
             print(remedy, file=sys.stderr)
         code = 1
@@ -292,3 +345,131 @@ def _run_script(path: str, words: list[str], environment: dict[str, str]) -> int
     except BaseException:
         traceback.print_exc()
     return code
+
+
+class LinesAgent:
+    """An agent whose program reads and writes lines."""
+
+    def __init__(self, manifest: Manifest, agent_dir: str) -> None:
+        self._manifest, self._agent_dir = manifest, agent_dir
+        self._program: AgentProgram | None = None
+
+    def start(self, told: dict[str, Any]) -> None:
+        """Start the program and send it the start message."""
+        self._program = AgentProgram(
+            self._manifest, self._agent_dir, program_environment(), talks=True
+        )
+        start = {"type": "start", "configuration": told["configuration"], "seed": told["seed"]}
+        self._program.write_stdin(json_line(start) + "\n")
+
+    def move(self, observation: dict[str, Any]) -> Any:
+        """Return the program's answer."""
+        program = self._program
+        assert program is not None
+        said = program.unasked()
+        if said:
+            raise ContractBroken(
+                f"it wrote {printable(said)} before it was asked; write one line for each line of "
+                'type "move", and nothing after type "start"'
+            )
+        program.write_stdin(json_line({"type": "move", "observation": observation}) + "\n")
+        line = program.line()
+        said = program.unasked()
+        if said:
+            raise ContractBroken(
+                f"it wrote {printable(said)} after its answer; write one line a question"
+            )
+        try:
+            return json.loads(line)
+        except (ValueError, RecursionError):
+            raise ContractBroken(
+                f"the line {printable(line)} is no JSON text; write the move as JSON, for example "
+                '"NORTH" with its quotes',
+                is_invalid=True,
+            ) from None
+
+    def end(self, observation: dict[str, Any]) -> None:
+        """Nothing: the contract has no end message."""
+
+
+def program_environment() -> dict[str, str]:
+    """A program's environment: a copy of the child's own."""
+    return dict(os.environ)
+
+
+def json_line(value: Any) -> str:
+    """Encode as one line of JSON."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def printable(said: bytes) -> str:
+    """Make bytes of the program safe for a message."""
+    text = said[:61].decode("utf-8", "replace")
+    return repr(text if len(text) <= 60 else text[:57] + "...")
+
+
+NEEDED = frozenset({"round", "width", "height", "max_rounds", "you", "field", "living"})
+
+
+class RiddlesAgent:
+    """An agent whose program speaks the text protocol."""
+
+    def __init__(self, manifest: Manifest, agent_dir: str) -> None:
+        self._manifest, self._agent_dir = manifest, agent_dir
+        self._program: AgentProgram | None = None
+        self._clock: dict[str, float] = {}
+        self._has_settings = False
+
+    def start(self, told: dict[str, Any]) -> None:
+        """Start the program. It gets no message before the first question."""
+        self._clock = told["clock"]
+        self._program = AgentProgram(
+            self._manifest, self._agent_dir, program_environment(), talks=True
+        )
+
+    def move(self, observation: dict[str, Any]) -> Any:
+        """Return the line that the program answers."""
+        if not observation.keys() >= NEEDED:
+            raise ContractBroken(
+                "contract riddles is only for GOLAD; use callable or lines for this game",
+                is_gone=True,
+            )
+        program = self._program
+        assert program is not None
+        program.unasked()
+        free = self._clock["act_seconds"]
+        bank_ms = round(1000 * (free + observation["remainingOverageTime"]))
+        words = [] if self._has_settings else self._settings(observation)
+        self._has_settings = True
+        words += build_update_lines(observation)
+        program.write_stdin("\n".join([*words, f"action move {bank_ms}", ""]))
+        lines = [program.line(), *program.unasked().split(b"\n")[:-1]]
+        line = lines[-1].decode("utf-8", "replace").strip()
+        return "pass" if line == "no_moves" else line
+
+    def end(self, observation: dict[str, Any]) -> None:
+        """Nothing: the contract has no end message."""
+
+    def _settings(self, seen: dict[str, Any]) -> list[str]:
+        clock, you = self._clock, seen["you"]
+        a_move_ms = round(1000 * (clock["act_seconds"] + clock["increment_seconds"]))
+        return [
+            "settings player_names player0,player1",
+            f"settings your_bot player{you}",
+            f"settings timebank {round(1000 * (clock['act_seconds'] + clock['bank_seconds']))}",
+            f"settings time_per_move {a_move_ms}",
+            f"settings your_botid {you}",
+            f"settings field_width {seen['width']}",
+            f"settings field_height {seen['height']}",
+            f"settings max_rounds {seen['max_rounds']}",
+        ]
+
+
+def build_update_lines(seen: dict[str, Any]) -> list[str]:
+    """The lines that the program gets before each move."""
+    lines = [f"update game round {seen['round']}", f"update game field {seen['field']}"]
+    for player, count in enumerate(seen["living"]):
+        lines.append(f"update player{player} living_cells {count}")
+        if player != seen["you"]:
+            lines.append(f"update player{player} move {seen.get('opponent_move') or 'null'}")
+    return lines

@@ -1,7 +1,7 @@
 """Asks the agent for its moves inside the child, by its bundle's contract.
 
 This module has the callable contract: it executes Kaggle's ``main.py`` in the child. The other
-contracts start a program (``lines_contract``, ``riddles_contract``, ``http_contract``).
+contracts start a program (``agent_program``, ``http_contract``).
 
 The agent is the last callable of ``main.py``'s namespace, in order of first definition. It gets
 observation and configuration, or fewer arguments if it takes fewer. Source: kaggle_environments
@@ -22,13 +22,10 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from . import bundle_manifest, missing_modules
-from .agent_program import ContractBroken
-from .battlesnake_api import BattlesnakeConversation
+from . import agent_program, bundle_manifest
+from .agent_program import ContractBroken, LinesAgent, RiddlesAgent
 from .bundle_manifest import Contract, Manifest
-from .http_contract import HttpAgent
-from .lines_contract import LinesAgent
-from .riddles_contract import RiddlesAgent
+from .http_contract import BattlesnakeConversation, HttpAgent
 
 SOURCE_ENCODING = "utf-8-sig"
 """Of ``main.py``: some editors add a byte order mark."""
@@ -308,7 +305,7 @@ def traceback_tail() -> str:
     told = "".join(traceback.format_exception_only(kind, error))
     if len(told) > TOLD_CHARACTERS:  # its beginning names the type
         text = text.removesuffix(told) + " ".join(told[:TOLD_CHARACTERS].split()) + "..."
-    remedy = missing_modules.import_remedy(error)
+    remedy = agent_program.import_remedy(error)
     if remedy:
         text = f"{text.rstrip()}; {remedy}"
     kept = "\n".join(text.splitlines()[-TRACE_LINES:])

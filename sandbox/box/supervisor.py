@@ -15,10 +15,17 @@ frame reports the child.
 
 Log pipes are read on a timer. So a silent agent costs nothing, a printing agent causes no wake-up
 in its move, and a flood is slowed.
+
+At its start, before any hostile byte arrives, the supervisor makes the mounts that a launcher
+cannot make. The right to mount is then given up for good. The first box of a profile reads the
+profile's files into the page cache, because there the paths are the agent's own. So a charged
+import costs the same on a new node as on an old one.
 """
 
 from __future__ import annotations
 
+import ctypes
+import fcntl
 import json
 import os
 import select
@@ -27,11 +34,121 @@ import socket
 import sys
 from typing import Any
 
-from . import cleanup, harden, loopback, mounts, user_and_openmp, wire
+from . import cleanup, harden, loopback, output_capture, wire, working_folder
 from .bundle_manifest import MANIFEST_FILE
-from .running_match import RunningMatch
-from .unpack_process import UnpackProcess
-from .working_folder import WorkingFolder
+from .working_folder import UnpackProcess, WorkingFolder
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_FLAGS = {"read_only": 1, "nosuid": 2, "nodev": 4, "noexec": 8, "noatime": 1024}
+_REMOUNT, _BIND = 32, 4096
+_CAP_SYS_ADMIN = 21
+
+
+def mount_all(mounts: list[dict[str, Any]]) -> None:
+    """Mount a tmpfs for each entry (``path``, ``options``, ``flags``).
+
+    An entry without options only sets the flags of an existing mount. Raises OSError.
+    """
+    if not mounts:
+        return
+    for entry in mounts:
+        flags = sum(_FLAGS[name] for name in entry["flags"])
+        options = entry.get("options")
+        result = _LIBC.mount(
+            b"tmpfs",
+            os.fsencode(entry["path"]),
+            b"tmpfs",
+            ctypes.c_ulong(flags if options else flags | _REMOUNT | _BIND),
+            options.encode() if options else None,
+        )
+        if result != 0:
+            raise OSError(ctypes.get_errno(), f"mounting at {entry['path']}")
+    harden.give_up_capability(_CAP_SYS_ADMIN)
+
+
+_CHUNK = 1 << 20
+_NOT_AGENTS = ("test", "tests", "idlelib", "turtledemo", "lib2to3")
+
+
+def warm_page_cache(library_paths: list[str]) -> int:
+    """Read the standard library and the profile's libraries once. Returns the number of bytes."""
+    import sysconfig  # only the process that reads has it in its memory
+
+    count = 0
+    for folder in (sysconfig.get_path("stdlib"), *library_paths):
+        for here, folders, names in os.walk(folder):
+            folders[:] = [name for name in folders if name not in _NOT_AGENTS]
+            for name in names:
+                count += _read_file(os.path.join(here, name))
+    return count
+
+
+def _read_file(path: str) -> int:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return 0  # agents cannot read it either
+    try:
+        count = 0
+        while chunk := os.read(fd, _CHUNK):
+            count += len(chunk)
+        return count
+    except OSError:
+        return 0
+    finally:
+        os.close(fd)
+
+
+DRAIN_MS = 10
+QUIET_DRAIN_MS = 40
+"""Longest pause between two looks at the output of an agent that prints little."""
+PIPE_BYTES = 1 << 18
+
+
+class RunningMatch:
+    """What the supervisor keeps while a child plays."""
+
+    def __init__(self, uid: int | None) -> None:
+        self.uid = uid
+        self.pid = 0
+        self.mark = f"\0peck:{os.urandom(8).hex()}"
+        self.oom_kills = cleanup.oom_kills()
+        self.pause_ms = DRAIN_MS
+        budget = [output_capture.MATCH_BYTES]
+        mark = self.mark.encode() + b":"
+        out_read, self.out_write = _open_pipe()
+        err_read, self.err_write = _open_pipe()
+        self._out = output_capture.OutputCapture(out_read, mark, budget)
+        self._err = output_capture.OutputCapture(err_read, mark, budget)
+
+    def close_write_ends(self) -> None:
+        os.close(self.out_write)
+        os.close(self.err_write)
+
+    def drain(self) -> None:
+        """Read the output. While there is little of it, the pause until the next look doubles."""
+        before = self._out.read_bytes + self._err.read_bytes
+        self._out.drain()
+        self._err.drain()
+        is_quiet = self._out.read_bytes + self._err.read_bytes - before < PIPE_BYTES // 8
+        self.pause_ms = min(2 * self.pause_ms, QUIET_DRAIN_MS) if is_quiet else DRAIN_MS
+
+    def collect_log(self) -> list[list[Any]]:
+        """[step, stdout, stderr] of each step that printed. Closes the pipes."""
+        out, err = self._out.texts(), self._err.texts()
+        self._out.close()
+        self._err.close()
+        return [[step, out.get(step, ""), err.get(step, "")] for step in sorted({*out, *err})]
+
+
+def _open_pipe() -> tuple[int, int]:
+    read_end, write_end = os.pipe2(os.O_CLOEXEC)
+    try:
+        fcntl.fcntl(write_end, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+    except OSError:
+        pass  # The user's share of pipe memory is used up. Only a printing agent is slowed.
+    return read_end, write_end
+
 
 GRACE_SECONDS = 0.25
 
@@ -120,7 +237,7 @@ class Supervisor:
     def _prepare(self, setup: dict[str, Any], entry: list[int]) -> dict[str, Any]:
         self._setup = setup
         os.umask(0o022)
-        mounts.mount_all(setup.get("mounts", []))
+        mount_all(setup.get("mounts", []))
         harden.forbid_tracing()
         if setup["mode"] == "uids":
             self._setup["uid_base"] = usable_uids(int(setup["uid_base"]))
@@ -141,8 +258,8 @@ class Supervisor:
         if own is None:
             return
         if self._setup["mode"] == "single":
-            user_and_openmp.write_passwd_file(own, os.getuid(), self._setup["environment"]["HOME"])
-        found = user_and_openmp.link_openmp(own, self._setup["library_paths"])
+            working_folder.write_passwd_file(own, os.getuid(), self._setup["environment"]["HOME"])
+        found = working_folder.link_openmp(own, self._setup["library_paths"])
         if found is not None:
             environment = self._setup["environment"]
             searched = environment.get("LD_LIBRARY_PATH")
@@ -237,7 +354,7 @@ class Supervisor:
         """Write the match's files before its child looks at them."""
         if self._working is not None and uid is not None:
             self._working.restore_files(uid)
-            user_and_openmp.write_passwd_file(
+            working_folder.write_passwd_file(
                 self._setup["own_dir"], uid, self._setup["environment"]["HOME"]
             )
 
@@ -338,9 +455,7 @@ def _fork_page_cache_reader(library_paths: list[str]) -> None:
     pid = os.fork()
     if pid == 0:
         try:
-            from . import page_cache
-
-            page_cache.warm_page_cache(library_paths)
+            warm_page_cache(library_paths)
         finally:
             os._exit(0)
     os.waitpid(pid, 0)

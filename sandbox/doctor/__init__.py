@@ -1,7 +1,7 @@
-"""Reports what this machine can give to boxes and what it cannot.
+"""Reports what this machine can give to boxes and what it cannot, for ``peck doctor``.
 
-``machine_facts`` reads files. ``probes`` tries things and removes what it made. ``checks`` judges
-the results. ``degraded`` names what each lack costs. ``report`` combines all for ``peck doctor``.
+``probes`` reads files, tries things and removes what it made. ``checks`` judges the results and
+names what each lack costs.
 """
 
 from __future__ import annotations

@@ -1,15 +1,24 @@
-"""Judges what was read and tried, row by row, with pure functions."""
+"""Judges what was read and tried, row by row, and builds the report of ``peck doctor``.
+
+The report has the rows, a verdict, and the attack rows that are weaker with each launcher.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from enum import StrEnum
+from pathlib import Path
+from typing import Any
 
 from sandbox import profiles
 from sandbox.box import seccomp
-from sandbox.doctor.machine_facts import Machine
-from sandbox.doctor.probes import ProbeResults
-from sandbox.launchers import base, choose, container_runtimes, degraded_defences
+from sandbox.doctor import probes
+from sandbox.doctor.probes import Machine, ProbeResults
+from sandbox.launchers import base, bubblewrap, degraded_defences, docker_engine
+from sandbox.launchers.degraded_defences import DegradedRow
 
 _SECCOMP_ACTIONS = {"kill_process", "errno", "allow"}
 _MAPPED_BASE, _MAPPED_SPAN = 20_000, 40_000
@@ -148,12 +157,12 @@ def _check_runtimes(tried: ProbeResults) -> Check:
         return Check("docker runtimes", CheckState.NOT_NEEDED, "no engine")
     names = sorted(map(str, tried.engine.get("Runtimes") or ()))
     found = f"{', '.join(names)}; default {tried.engine.get('DefaultRuntime')}"
-    if container_runtimes.GVISOR not in names:
+    if docker_engine.GVISOR not in names:
         return Check("docker runtimes", CheckState.OK, f"{found}; no gVisor")
-    if container_runtimes.misses_socket_option(tried.engine["Runtimes"][container_runtimes.GVISOR]):
-        found += f"; gVisor cannot run boxes without {container_runtimes.SOCKETS}"
+    if docker_engine.misses_socket_option(tried.engine["Runtimes"][docker_engine.GVISOR]):
+        found += f"; gVisor cannot run boxes without {docker_engine.SOCKETS}"
     else:
-        found += f"; gVisor is available: {container_runtimes.USE}"
+        found += f"; gVisor is available: {docker_engine.USE}"
     return Check("docker runtimes", CheckState.OK, found)
 
 
@@ -162,7 +171,7 @@ def _check_bubblewrap(machine: Machine, tried: ProbeResults) -> Check:
     if not tried.bubblewrap:
         state = CheckState.NOT_NEEDED if engine else CheckState.MISSING
         costs = "" if engine else "there is no engine either, so agents cannot be isolated"
-        remedy = "" if engine else choose.INSTALL
+        remedy = "" if engine else bubblewrap.INSTALL
         return Check("bubblewrap", state, "not installed", costs, remedy)
     if tried.bubblewrap_trouble:
         uids = _check_uids(machine)
@@ -173,7 +182,7 @@ def _check_bubblewrap(machine: Machine, tried: ProbeResults) -> Check:
             "it cannot replace the engine if that fails"
             if engine
             else "there is no engine either, so agents cannot be isolated",
-            uids.remedy if uids.state is CheckState.MISSING else choose.TRY,
+            uids.remedy if uids.state is CheckState.MISSING else bubblewrap.TRY,
         )
     how = "as root" if machine.uid == 0 else "as this user, one match each"
     return Check("bubblewrap", CheckState.OK, f"{tried.bubblewrap}; a real box started {how}")
@@ -356,9 +365,9 @@ def _check_core_files(machine: Machine) -> Check:
 
 
 def _check_gpu(machine: Machine, tried: ProbeResults) -> Check:
-    container_runtimes = tried.engine.get("Runtimes") or () if tried.engine is not None else ()
+    runtimes = tried.engine.get("Runtimes") or () if tried.engine is not None else ()
     files = [path for path in machine.cdi_files if path.endswith(".json")]
-    ways = [*files, *(["the engine's runtime nvidia"] if "nvidia" in container_runtimes else [])]
+    ways = [*files, *(["the engine's runtime nvidia"] if "nvidia" in runtimes else [])]
     if not machine.gpus:
         return Check(
             "gpu", CheckState.NOT_NEEDED, "no NVIDIA device node; GPU profiles are not served"
@@ -385,3 +394,86 @@ def _check_gpu(machine: Machine, tried: ProbeResults) -> Check:
         "boxes cannot get the driver's files, so GPU profiles are not served",
         "as root: nvidia-ctk cdi generate --format=json --output=/etc/cdi/nvidia.json",
     )
+
+
+FATAL = ("kernel", "seccomp")
+"""Rows whose ``missing`` means that no launcher can start a box."""
+_ENGINE_REMEDY = "switch the controller on at the kernel's command line, or use bubblewrap as root"
+
+
+@dataclass(frozen=True)
+class DoctorReport:
+    """The content of ``peck doctor``."""
+
+    checks: tuple[Check, ...]
+    launcher: str | None
+    """The launcher that ``auto`` takes here. None if agents cannot be isolated."""
+    verdict: str
+    """The verdict as one sentence."""
+    degraded: Mapping[str, tuple[tuple[str, DegradedRow], ...]]
+    """(lack, row) by launcher that works here."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values under stable names."""
+        return {
+            "isolated": self.launcher is not None,
+            "launcher": self.launcher,
+            "verdict": self.verdict,
+            "checks": [asdict(check) for check in self.checks],
+            "degraded": {
+                name: [{"because": because, **asdict(row)} for because, row in rows]
+                for name, rows in self.degraded.items()
+            },
+        }
+
+
+def examine_machine() -> DoctorReport:
+    """Examine this machine as this user. Removes everything it makes."""
+    read = probes.read_machine(Path("/"), os.geteuid())
+    python = f"{platform.python_implementation()} {platform.python_version()}"
+    return build_report(read, probes.run_probes(read), python, platform.machine())
+
+
+def build_report(
+    read: Machine, tried: ProbeResults, python: str, architecture: str
+) -> DoctorReport:
+    """Build the report from what was read and tried. Changes nothing."""
+    rows = judge_machine(read, tried, python, architecture)
+    fatal = any(row.name in FATAL and row.state is CheckState.MISSING for row in rows)
+    names = () if fatal else working_launchers(tried)
+    losses = {
+        name: degraded_defences.degraded_rows(
+            name,
+            root=read.uid == 0,
+            limits=tried.limited_groups,
+            match_groups=tried.match_group.can_hold_match,
+            pressure=tried.match_group.pressure,
+            steal_monitor=tried.above_all or not read.virtual,
+        )
+        for name in names
+    }
+    if "docker" in losses:
+        limits = tuple(
+            ("the engine", DegradedRow("limits", cannot, _ENGINE_REMEDY))
+            for cannot in tried.engine_cannot
+        )
+        losses["docker"] = (*limits, *losses["docker"])
+    chosen = names[0] if names else None
+    return DoctorReport(rows, chosen, _verdict(chosen, losses, rows), losses)
+
+
+def _verdict(
+    chosen: str | None,
+    losses: Mapping[str, tuple[tuple[str, DegradedRow], ...]],
+    rows: tuple[Check, ...],
+) -> str:
+    named = {row.name: row for row in rows}
+    for row in (named[name] for name in FATAL):
+        if row.state is CheckState.MISSING:
+            return f"Agents cannot be isolated here: {row.costs}. Remedy: {row.remedy}"
+    if chosen is None:
+        remedy = named["bubblewrap"].remedy
+        return f"Agents cannot be isolated here: no engine answers, no box starts. {remedy}"
+    count = len(losses[chosen])
+    held = f"{count} defences are weaker (see below)" if count else "every defence is complete"
+    return f"Agents are isolated here: 'auto' takes {chosen}; {held}."

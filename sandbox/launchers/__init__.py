@@ -1,4 +1,4 @@
 """Makes boxes: ``base`` has the interface, ``choose`` picks ``docker`` or ``bubblewrap``.
 
-``process`` isolates nothing and only serves tests.
+Its launcher ``process`` isolates nothing and only serves tests.
 """

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from sandbox.box import user_and_openmp
+from sandbox.box import working_folder
 from sandbox.launchers import gpu_shares
 from sandbox.launchers.cgroups import MatchGroup
 from sandbox.launchers.gpu import Gpu
@@ -237,8 +237,8 @@ def _user_environment(home: str) -> dict[str, str]:
     return {
         "PATH": PATH,
         "LANG": "C.UTF-8",
-        "USER": user_and_openmp.USER,
-        "LOGNAME": user_and_openmp.USER,
+        "USER": working_folder.USER,
+        "LOGNAME": working_folder.USER,
         "HOME": home,
         "NUMBA_CACHE_DIR": f"{home}/numba",
     }

@@ -24,19 +24,13 @@ from typing import IO
 
 from sandbox import profiles
 from sandbox.errors import HostFault
-from sandbox.launchers import (
-    base,
-    cgroups,
-    choose,
-    degraded_defences,
-    fixed_proc_files,
-    gpu,
-    system_libraries,
-)
+from sandbox.launchers import base, box_files, cgroups, degraded_defences, gpu
 from sandbox.launchers.base import Box, BoxSpec
-from sandbox.launchers.engine_events import FROM_OUTSIDE
+from sandbox.launchers.docker_engine import FROM_OUTSIDE
 from sandbox.profiles import Profile, Say
 
+INSTALL = "Type as root: apt-get install -y bubblewrap"
+TRY = "To see what this machine refuses, type: bwrap --unshare-all --ro-bind / / true"
 _CAPABILITIES = ("SETUID", "SETGID", "KILL", "CHOWN", "SETPCAP", "SYS_ADMIN")
 """For the supervisor. It gives the last one up once it has mounted the scratch."""
 _SYSTEM_LINKS = ("/lib", "/lib64")
@@ -68,7 +62,7 @@ class BubblewrapLauncher:
     def __init__(self, run_dir: Path, state_dir: Path) -> None:
         program = shutil.which("bwrap")
         if program is None:
-            raise HostFault(f"bubblewrap is not installed. {choose.INSTALL}")
+            raise HostFault(f"bubblewrap is not installed. {INSTALL}")
         self._program = program
         self._state_dir = state_dir
         self._libraries: dict[str, Path | None] = {}
@@ -92,7 +86,7 @@ class BubblewrapLauncher:
             raise gpu.no_gpu_fault(profile.name)
         self._libraries[profile.name] = profiles.ensure_libraries(profile, self._state_dir, say)
         self._program_folder = profiles.compiled_program(self._state_dir)
-        self._system = system_libraries.copy_libraries(
+        self._system = box_files.copy_libraries(
             self._state_dir, _interpreter_path(), _stdlib_of_host()
         )
         return f"bubblewrap:{profiles.content_digest(profile, sys.version.encode())}"
@@ -269,14 +263,14 @@ class BubblewrapLauncher:
         # Unless named, parents of mounted folders are closed to everybody but root.
         for folder in _PARENTS:
             files += ["--dir", folder]
-        for path in fixed_proc_files.masked_paths():
+        for path in box_files.masked_paths():
             # Nobody in a box may change the host's settings, not even a compromised supervisor.
             files += (
                 ["--tmpfs", path, "--remount-ro", path]
                 if os.path.isdir(path)
                 else ["--ro-bind", "/dev/null", path]
             )
-        for path, source in fixed_proc_files.write_files(self._state_dir, spec.memory_mb).items():
+        for path, source in box_files.write_files(self._state_dir, spec.memory_mb).items():
             files += ["--ro-bind", str(source), path]
         files += self._system_files()
         # Mounted at our own path, because other users may not enter a home folder.
@@ -303,13 +297,13 @@ class BubblewrapLauncher:
     def _system_files(self) -> list[str]:
         """The system's libraries at their usual paths."""
         assert self._system is not None, "prepare() comes first"
-        files = ["--ro-bind", str(self._system), system_libraries.MOUNTED]
-        for folder in system_libraries.link_folders(self._system):
+        files = ["--ro-bind", str(self._system), box_files.MOUNTED]
+        for folder in box_files.link_folders(self._system):
             files += ["--dir", folder]
         for link in _SYSTEM_LINKS:
             if os.path.islink(link):
                 files += ["--symlink", os.readlink(link), link]
-        for target, path in system_libraries.library_links(self._system):
+        for target, path in box_files.library_links(self._system):
             files += ["--symlink", target, path]
         return files
 
@@ -330,8 +324,8 @@ def _kill_and_describe_failure(process: subprocess.Popen[bytes]) -> str:
 def _usual_path_options() -> list[str]:
     """Options that put a shell and the list of users at the paths where programs expect them."""
     options = ["--dir", "/usr/bin", "--symlink", "usr/bin", "/bin"]
-    if os.path.exists(system_libraries.SHELL):
-        options += ["--ro-bind", os.path.realpath(system_libraries.SHELL), "/usr/bin/sh"]
+    if os.path.exists(box_files.SHELL):
+        options += ["--ro-bind", os.path.realpath(box_files.SHELL), "/usr/bin/sh"]
     for link, target in base.OWN_LINKS.items():
         options += ["--symlink", target, link]
     return options

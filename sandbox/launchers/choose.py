@@ -1,16 +1,117 @@
-"""Chooses the launcher that works on this machine."""
+"""Chooses the launcher that works on this machine.
+
+The launcher ``process`` isolates nothing: it starts plain processes with the same programs, for
+tests. An agent under it can do everything that its starter can do. It is never chosen automatically
+and warns at start.
+"""
 
 from __future__ import annotations
 
+import importlib.util
 import secrets
 import shutil
+import socket
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from sandbox import profiles
+from sandbox.box import agent_program
 from sandbox.errors import HostFault
-from sandbox.launchers.base import PROBE_MB, BoxSpec, Launcher
-from sandbox.profiles import Say
+from sandbox.launchers import supervisor_client
+from sandbox.launchers.base import PROBE_MB, Box, BoxSpec, Launcher, supervisor_setup
+from sandbox.launchers.bubblewrap import INSTALL, TRY, BubblewrapLauncher
+from sandbox.launchers.gpu import Gpu
+from sandbox.profiles import BOX_PROGRAM, Profile, Say, content_digest
+
+PROGRAM = "import sys; sys.path.append(sys.argv[1]); from peckbox.supervisor import main; main()"
+
+
+class ProcessLauncher:
+    """One process tree per box without isolation. A box plays one match."""
+
+    name = "process"
+    reusable = False
+
+    def __init__(self, run_dir: Path) -> None:
+        self._run_dir = run_dir
+
+    def prepare(self, profile: Profile, say: Say) -> str:
+        """Nothing to prepare: the agent sees this interpreter's own libraries."""
+        return f"process:{content_digest(profile)}"
+
+    def has(self, profile: Profile) -> bool:
+        """Whether this interpreter has the profile's libraries."""
+        modules = [
+            module for module, name in agent_program.PROFILE_OF.items() if name == profile.name
+        ]
+        return not profile.gpu and None not in map(importlib.util.find_spec, modules)
+
+    def gpus(self) -> tuple[Gpu, ...]:
+        """Always empty: these boxes get no GPU."""
+        return ()
+
+    def start(self, spec: BoxSpec) -> Box:
+        """Start a supervisor as our child, with its files in its own folder."""
+        folder = self._run_dir / spec.name
+        agent_dir = folder / "agent"
+        agent_dir.mkdir(parents=True)
+        (folder / "peckbox").symlink_to(BOX_PROGRAM)
+        ours, theirs = socket.socketpair()
+        with theirs:
+            process = subprocess.Popen(
+                [sys.executable, "-I", "-B", "-c", PROGRAM, str(folder), f"fd:{theirs.fileno()}"],
+                stdin=subprocess.DEVNULL,
+                pass_fds=(theirs.fileno(),),
+                env={},
+            )
+        own = [path for path in sys.path if path.endswith("site-packages")]
+        setup = supervisor_setup(
+            spec,
+            "plain",
+            home=str(agent_dir),
+            agent_dir=str(agent_dir),
+            scratch=[],
+            own_dir=None,
+            library_paths=own,
+            own_network=False,
+            warms_page_cache=False,  # its libraries are all those of this environment
+        )
+        return Box(spec, ours, setup, process)
+
+    def stop(self, box: Box) -> None:
+        """End the supervisor and remove the folder. The match's end has ended its child."""
+        box.hang_up()
+        process: subprocess.Popen[bytes] = box.handle
+        try:
+            process.wait(2)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        shutil.rmtree(self._run_dir / box.spec.name, ignore_errors=True)
+
+    def oom_kills(self, box: Box) -> int:
+        """Always 0: without a cgroup nobody counts."""
+        return 0
+
+    def lost_by_host(self, box: Box) -> str | None:
+        """Always None: an agent can do anything here, so the host is never to blame."""
+        return None
+
+    def usable(self, box: Box) -> bool:
+        """Always true: no engine is involved."""
+        return True
+
+    def sweep(self) -> None:
+        """Nothing: processes of a dead node end with its connections, folders with the next
+        match.
+        """
+
+    def lacks(self) -> tuple[str, ...]:
+        """The lack of all isolation."""
+        return ("no isolation at all: agents run as this user with its files and its network",)
+
 
 CHOICES = ("auto", "docker", "bubblewrap", "process")
 
@@ -66,27 +167,16 @@ def choose_launcher(
     raise HostFault(f"agents cannot be isolated here ({'; '.join(reasons)}). {remedy}")
 
 
-INSTALL = "Type as root: apt-get install -y bubblewrap"
-
-
-TRY = "To see what this machine refuses, type: bwrap --unshare-all --ro-bind / / true"
-
-
 def _make_launcher(
     name: str, run_dir: Path, state_dir: Path, say: Say, runtime: str = ""
 ) -> Launcher:
-    # Imported here: each launcher needs only its own libraries.
     if name == "docker":
-        from sandbox.launchers.docker import DockerLauncher
+        from sandbox.launchers.docker import DockerLauncher  # needs the engine's library
 
         return DockerLauncher(run_dir, runtime)
     if name == "bubblewrap":
-        from sandbox.launchers.bubblewrap import BubblewrapLauncher
-
         return BubblewrapLauncher(run_dir, state_dir)
     if name == "process":
-        from sandbox.launchers.process import ProcessLauncher
-
         say("WARNING: launcher 'process' isolates nothing; agents run as this user, for tests only")
         return ProcessLauncher(run_dir)
     raise HostFault(f"launcher {name!r} is not one of {', '.join(CHOICES)}")
@@ -94,8 +184,6 @@ def _make_launcher(
 
 def probe_launcher(kind: Launcher, profile: str) -> None:
     """Start one box and remove it, so that a failure shows now and not in a match."""
-    from sandbox.launchers import supervisor_client
-
     name = f"probe-{secrets.token_hex(4)}"  # another node of this engine may start at the same time
     box = kind.start(BoxSpec(name, profiles.get_profile(profile), PROBE_MB, 0))
     try:

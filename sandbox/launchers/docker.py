@@ -30,17 +30,48 @@ from sandbox import profiles
 from sandbox.errors import EngineAway, HostFault
 from sandbox.launchers import (
     base,
+    box_files,
     cgroups,
-    container_runtimes,
     degraded_defences,
+    docker_engine,
     docker_images,
-    fixed_proc_files,
     gpu,
 )
 from sandbox.launchers.base import Box, BoxSpec
-from sandbox.launchers.docker_engine import ENGINE_ERRORS, engine_lacks
-from sandbox.launchers.engine_events import EVENTS, EngineEvents
+from sandbox.launchers.docker_engine import EVENTS, EngineEvents
 from sandbox.profiles import Profile, Say
+
+_ASK_SECONDS = 10
+ENGINE_ERRORS = (docker.errors.DockerException, OSError)
+"""Errors of an engine that does not answer or refuses."""
+
+
+def describe_engine() -> dict[str, Any]:
+    """The engine's ``info``. Raises HostFault if no engine answers."""
+    try:
+        engine = docker.from_env(timeout=_ASK_SECONDS)
+        with contextlib.closing(engine):
+            info: dict[str, Any] = engine.info()
+    except ENGINE_ERRORS as error:
+        raise HostFault(f"no Docker engine answers: {error}") from None
+    return info
+
+
+def engine_lacks(info: Mapping[str, Any]) -> tuple[str, ...]:
+    """What an engine with this ``info`` cannot limit or lacks, one sentence each."""
+    missing = []
+    for field, what in (
+        ("MemoryLimit", "memory"),
+        ("SwapLimit", "swap"),
+        ("PidsLimit", "processes"),
+        ("CpuCfsQuota", "cpu"),
+    ):
+        if info.get(field) is False:
+            missing.append(f"the engine cannot limit {what} on this kernel")
+    if not any("seccomp" in option for option in info.get("SecurityOptions") or ()):
+        missing.append("the engine has no seccomp profile of its own; only ours is in force")
+    return tuple(missing)
+
 
 RUN_LABEL = "pecking-order.run"
 _CAPABILITIES = ["SETUID", "SETGID", "KILL", "CHOWN", "SETPCAP"]
@@ -86,7 +117,7 @@ class DockerLauncher:
             self._info: dict[str, Any] = self._engine.info()
         except ENGINE_ERRORS as error:
             raise HostFault(f"no Docker engine answers: {error}") from None
-        self._runtime = container_runtimes.find_runtime(self._info, runtime)
+        self._runtime = docker_engine.find_runtime(self._info, runtime)
         is_plain = self._info.get("CgroupDriver") == "cgroupfs"
         self._parent = f"peck-{self._key}" if is_plain else None
         """The control group of our boxes. With systemd each box is in systemd's own group, with
@@ -285,7 +316,7 @@ class DockerLauncher:
             runtime=self._runtime.name or None,
         )
         host["KernelMemoryTCP"] = cgroups.TCP_BYTES  # for version 1; version 2 counts it as memory
-        host["MaskedPaths"] = [*fixed_proc_files.masked_paths(), *_MASKED, *_file_system_folders()]
+        host["MaskedPaths"] = [*box_files.masked_paths(), *_MASKED, *_file_system_folders()]
         created = self._engine.api.create_container(
             self._images[spec.profile.name],
             [
@@ -306,7 +337,7 @@ class DockerLauncher:
         """The read-only mounts: path on the host to path in the box."""
         shown = {str(folder): _INSIDE}
         if not self._runtime.is_gvisor:  # its kernel reports on itself, not on the host
-            files = fixed_proc_files.write_files(self._facts, spec.memory_mb)
+            files = box_files.write_files(self._facts, spec.memory_mb)
             shown |= {str(source): path for path, source in files.items()}
         return {source: {"bind": path, "mode": "ro"} for source, path in shown.items()}
 

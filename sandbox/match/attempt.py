@@ -10,12 +10,11 @@ from typing import Any, Final
 from games.forks import Fork
 from games.protocol import Game, Json
 from sandbox.errors import AgentAway, SeatRefused, SeatsAway
-from sandbox.match import mirrored_pairs, referee
+from sandbox.match import match_record, referee
 from sandbox.match.clock import Clock
-from sandbox.match.episode_request import EpisodeRequest
-from sandbox.match.loans import Loan, SeatRequest
+from sandbox.match.loans import Loan, SeatRequest, borrow_seats
 from sandbox.match.match_record import EpisodeRecord, PlayedMatch
-from sandbox.match.seat_loans import borrow_seats
+from sandbox.match.referee import EpisodeRequest
 
 BORROW_SECONDS: Final = 60.0
 """How long a match waits for its boxes. The next attempt uses a box that comes later."""
@@ -24,7 +23,7 @@ WAITING_SECONDS: Final = 600.0
 
 All time of a match is charged to a seat, forgiven to a seat, our own, or waiting for a shared GPU.
 Each part has a limit: ``longest_seconds``, this number, OWN_SECONDS and
-``running_episode.GPU_WAIT_SECONDS``. So no agent can drag its own match to ``stop_after_seconds``,
+``referee.GPU_WAIT_SECONDS``. So no agent can drag its own match to ``stop_after_seconds``,
 which would void it as the host's fault. If boxes share a GPU, other matches can do so only by
 keeping the GPU busy for more than GPU_WAIT_SECONDS of this match's turns.
 
@@ -75,7 +74,7 @@ def play(
     """
     game, seats = attempt.game, len(attempt.lineup)
     steps = game.longest(attempt.configuration)
-    waiting_seconds = WAITING_SECONDS / mirrored_pairs.episodes_per_match(game)
+    waiting_seconds = WAITING_SECONDS / match_record.episodes_per_match(game)
     loans: list[Loan] = []
 
     def episode(seated: tuple[int, ...]) -> PlayedMatch:
@@ -108,7 +107,7 @@ def play(
 
     if attempt.fork is not None:
         return episode(tuple(range(seats))), loans
-    return mirrored_pairs.play_match(game, seats, episode), loans
+    return match_record.play_match(game, seats, episode), loans
 
 
 def _check_agents_reachable(

@@ -1,4 +1,7 @@
-"""Borrows boxes from the node for the seats of one match.
+"""Borrows the seats of one match, and gives them back.
+
+The node daemon lends boxes; the remote daemon lends callers of remote agents. A match may have
+both. :func:`borrow_seats` borrows for all seats of a match and gives them back together.
 
 One call to :func:`borrow_all` sends the bundles' descriptors to the node daemon. For each seat the
 node returns the agent's connected socket and the descriptors of its control group. From then on
@@ -12,19 +15,163 @@ import contextlib
 import os
 import socket
 import struct
+import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic
 from types import TracebackType
 from typing import Any, Protocol
 
 from sandbox.box import wire
-from sandbox.errors import AgentAway, BundleRefused, HostFault, SeatRefused
+from sandbox.errors import AgentAway, BoxLate, BundleRefused, HostFault, SeatRefused
 from sandbox.match.cpu_meter import CpuMeter
 from sandbox.match.gpu_turn import GpuTurn
-from sandbox.match.loan_endings import Conversation, Ending
-from sandbox.match.node_connection import connect_to_node, raise_fault, translate_node_errors
+from sandbox.profiles import REMOTE
+
+CROWD_SECONDS = 0.01
+"""Pause before the next try to connect when the node's queue is full."""
+
+
+def connect_to_node(node_socket: Path, deadline: float) -> socket.socket:
+    """A connection to the node. Raises HostFault if none answers in time."""
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    while True:
+        try:
+            connection.settimeout(max(0.01, deadline - time.monotonic()))
+            connection.connect(str(node_socket))
+        except OSError as error:
+            # A unix socket whose queue is full refuses at once, so wait here.
+            if isinstance(error, BlockingIOError) and time.monotonic() < deadline:
+                time.sleep(CROWD_SECONDS)
+                continue
+            connection.close()
+            raise HostFault(f"no node answers at {node_socket}: {error}") from None
+        return connection
+
+
+@contextlib.contextmanager
+def translate_node_errors(what: str) -> Iterator[None]:
+    """Raise HostFault in place of an error of the connection."""
+    try:
+        yield
+    except (wire.WireError, OSError) as error:
+        raise HostFault(f"{what}: {error}") from None
+
+
+def raise_fault(answer: dict[str, Any]) -> None:
+    """Raise the fault that the node reports in its answer, if it reports one."""
+    if answer.get("op") == "fault":
+        kind = BoxLate if answer.get("late") is True else HostFault
+        raise kind(str(answer.get("reason")))
+
+
+END_SECONDS = 45.0
+"""How long ending a loan may take before the node counts as gone. The node needs less, even for a
+box that an agent blocks and for finding out why a box was lost.
+"""
+
+
+@dataclass(frozen=True)
+class MoveLog:
+    """What the agent printed in one move: 0 is before the first act, k is the k-th act."""
+
+    step: int
+    stdout: str
+    stderr: str
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How the agent's process ended.
+
+    ``exit_code`` and ``signal`` are None if we ended a running process. ``clean`` is False if the
+    box may hold something left over; then the box is thrown away.
+    """
+
+    exit_code: int | None
+    signal: int | None
+    out_of_memory: bool
+    log: tuple[MoveLog, ...]
+    clean: bool
+    exceeded_gpu_mb: int = 0
+    """The agent's share of a GPU's memory in MB, if it used more. Else 0."""
+
+
+class Conversation:
+    """The connection to the node for the loans of one match, and how each loan ended."""
+
+    def __init__(self, connection: socket.socket, node: str) -> None:
+        self.node = node
+        self.endings: dict[int, Ending | HostFault] = {}
+        self._connection = connection
+        self._open: set[int] = set()
+        self._lock = threading.Lock()
+
+    def opened(self, seat: int) -> None:
+        """Count one more loan on this connection."""
+        self._open.add(seat)
+
+    def end(self, agents: Mapping[int, socket.socket]) -> None:
+        """End the seats that have not ended yet, by number with their sockets."""
+        with self._lock:
+            asked = sorted(self._open & agents.keys())
+            if not asked:
+                return
+            self._open -= set(asked)
+            deadline = time.monotonic() + END_SECONDS
+            gone = [seat for seat in asked if _has_closed(agents[seat])]
+            try:
+                with translate_node_errors("ending a loan"):
+                    message = {"op": "end", "seats": asked, "closed": gone}
+                    wire.send_frame(self._connection, message, deadline=deadline)
+                    for _ in asked:
+                        answer, _ = wire.receive_frame(self._connection, deadline=deadline)
+                        self.endings[_seat_from_answer(answer, asked)] = _parse_ending(answer)
+            except HostFault as fault:
+                # The order of the answers is lost, so no other seat gets its ending.
+                self._connection.close()
+                for seat in [*asked, *self._open]:
+                    self.endings.setdefault(seat, fault)
+                self._open.clear()
+            if not self._open:
+                self._connection.close()
+
+
+def _seat_from_answer(answer: dict[str, Any], asked: Sequence[int]) -> int:
+    seat = answer.get("seat")
+    if type(seat) is not int or seat not in asked:
+        raise HostFault(f"the node answers for seat {seat!r}, which was not asked about")
+    return seat
+
+
+def _parse_ending(answer: dict[str, Any]) -> Ending | HostFault:
+    if answer.get("op") == "fault":
+        return HostFault(str(answer.get("reason")))
+    try:
+        return Ending(
+            exit_code=answer["exit_code"],
+            signal=answer["signal"],
+            out_of_memory=bool(answer["out_of_memory"]),
+            log=tuple(MoveLog(int(s), str(out), str(err)) for s, out, err in answer["log"]),
+            clean=bool(answer["clean"]),
+            exceeded_gpu_mb=int(answer.get("exceeded_gpu_mb", 0)),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise HostFault(f"the node's answer is not understood: {error!r}") from None
+
+
+def _has_closed(agent: socket.socket) -> bool:
+    """Whether the agent's side is closed. The supervisor then waits for the exit status."""
+    try:
+        agent.setblocking(False)
+        return agent.recv(1, socket.MSG_PEEK) == b""
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+
 
 ANSWER_SECONDS = 0.5
 _MOST_FDS = 128
@@ -266,3 +413,40 @@ def _open_bundle(bundle: Path | HasFileno) -> Iterator[int]:
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+@contextlib.contextmanager
+def borrow_seats(
+    node_socket: Path,
+    requests: Sequence[SeatRequest],
+    timeout_seconds: float,
+    remote_socket: Path | None = None,
+) -> Iterator[tuple[Loan | SeatRefused, ...]]:
+    """Borrow a loan for each request, or return the refusal of its bundle. All loans end on exit.
+
+    Raises HostFault if a loan could not be had, or if a remote agent has no ``remote_socket``.
+    """
+    deadline = monotonic() + timeout_seconds
+    remote = {n: one for n, one in enumerate(requests) if one.profile == REMOTE}
+    boxes = {n: one for n, one in enumerate(requests) if n not in remote}
+    if remote and remote_socket is None:
+        raise HostFault(
+            "this worker plays no remote agents; set PECK_REMOTE_SOCKET to the daemon's socket"
+        )
+    lent: dict[int, Loan | SeatRefused] = {}
+    try:
+        # Callers first: they may take seconds, and no box should wait for them.
+        for socket, wanted in ((remote_socket, remote), (node_socket, boxes)):
+            if wanted and socket is not None:
+                lent.update(_borrow_from(socket, wanted, max(0.1, deadline - monotonic())))
+        yield tuple(lent[number] for number in range(len(requests)))
+    finally:
+        end_all([loan for loan in lent.values() if isinstance(loan, Loan)])
+
+
+def _borrow_from(
+    socket: Path, wanted: Mapping[int, SeatRequest], timeout_seconds: float
+) -> Mapping[int, Loan | SeatRefused]:
+    return dict(
+        zip(wanted, borrow_all(socket, list(wanted.values()), timeout_seconds), strict=True)
+    )

@@ -1,8 +1,8 @@
 """One seat of a running match: its loan, bank, record and failure.
 
-Everything from the child is hostile. ``questions`` bounds it, ``reply_decoder`` decodes it strictly
-and the game's ``parse`` checks it. So a child can harm only its own verdict. ``MoveCosts`` measures
-the seat's time and ``TimeBank`` pays for it.
+Everything from the child is hostile. ``questions`` bounds it and decodes it strictly, and the
+game's ``parse`` checks it. So a child can harm only its own verdict. ``MoveCosts`` measures the
+seat's time and ``TimeBank`` pays for it.
 
 A *pardoned* fault costs an answer and not the seat; ``Game.lenient`` lists such faults. A fault
 ends the seat all the same while it loads, when its process has gone and when it broke the protocol.
@@ -10,6 +10,8 @@ ends the seat all the same while it loads, when its process has gone and when it
 A seat pardoned for a missing answer is frozen until its next turn and owes the answer then. So
 nothing it computes in between is off turn. The time it still needs for the old answer counts on the
 next question's clock. Off-turn time that the bank cannot pay shortens the next answer.
+
+``HostLateness`` finds out whether the host caused a time-out.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import os
 import struct
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from time import monotonic
 from typing import Any, Final
 
@@ -27,19 +30,164 @@ import msgspec
 from games.protocol import InvalidMove, Json, Verdict
 from sandbox.box.bundle_manifest import Contract
 from sandbox.box.harness import IMPORTED, IMPORTING
-from sandbox.errors import AgentAway, BoxLate, HostFault, SeatRefused
-from sandbox.match import reply_decoder, seat_faults
-from sandbox.match.charge_formula import MoveCost
-from sandbox.match.clock import TimeBank, TimeCharge
-from sandbox.match.cpu_meter import CpuMeter
-from sandbox.match.host_lateness import HostLateness
-from sandbox.match.loans import Loan
+from sandbox.errors import AgentAway, BoxLate, HostFault, HostTooSlow, SeatRefused
+from sandbox.match import questions, seat_faults
+from sandbox.match.clock import Clock, TimeBank, TimeCharge
+from sandbox.match.cpu_meter import CpuMeter, DelayMonitor, OwnRunQueue
+from sandbox.match.loans import Ending, Loan, MoveLog
 from sandbox.match.match_record import SeatAnswer, SeatRecord
-from sandbox.match.match_timing import MatchTiming
-from sandbox.match.move_cost import MoveCosts
+from sandbox.match.move_cost import MoveCost, MoveCosts
 from sandbox.match.questions import TO_CHILD_CAP, NoAnswerCause, Question
 from sandbox.match.seat_faults import SeatFault
-from sandbox.match.seat_process import SeatProcess
+
+
+@dataclass(frozen=True, slots=True)
+class MatchTiming:
+    """The timing settings that all seats of a match share."""
+
+    clock: Clock
+    own: OwnRunQueue
+    """Run queue of the thread that plays the match."""
+    waiting_seconds: float
+    """Most waiting forgiven to each seat in one episode."""
+    delay_monitor: DelayMonitor | None = None
+    """Measures how late the node itself wakes up. If a seat's meter cannot forgive waiting and the
+    node may have caused a time-out, the time-out becomes a HostFault. None: every time-out stands.
+    """
+    forgives_host: bool = False
+    """Whether a time-out caused by waiting beyond ``waiting_seconds`` is HostTooSlow."""
+
+
+class SeatProcess:
+    """The process of a seat. A seat without a loan has none."""
+
+    def __init__(self, loan: Loan | None) -> None:
+        self._loan = loan
+        self._ending: Ending | None = None
+
+    def end(self) -> None:
+        """End the seat's process and keep how it ended. Safe to repeat.
+
+        Raises HostFault if the node is gone; then the agent is not to blame.
+        """
+        for loan in self.unended_loans():
+            self._ending = loan.end()
+
+    def unended_loans(self) -> Sequence[Loan]:
+        """The loan, if it has not ended yet. The node thaws a frozen child to kill it."""
+        return () if self._loan is None or self._ending is not None else (self._loan,)
+
+    @property
+    def log(self) -> Sequence[MoveLog]:
+        """What the agent printed in each move, once the process has ended."""
+        return self._ending.log if self._ending else ()
+
+    def program_fault(self, step: int, frame: questions.ProgramFault) -> SeatFault:
+        """The fault of a program that broke its contract. If the program has exited, ends the
+        seat's process too.
+        """
+        if frame.is_gone:
+            self.end()
+        fault = self.memory_fault(step)
+        if fault is not None:
+            return fault
+        return seat_faults.contract_fault(
+            step, frame.why, is_invalid=frame.is_invalid, is_late=frame.is_late
+        )
+
+    def no_answer_fault(self, step: int, question: Question) -> SeatFault:
+        """The reason why the agent's process did not answer, although it had time.
+
+        Ends the process, unless it broke the protocol.
+        """
+        if question.trouble is NoAnswerCause.BROKEN:
+            return seat_faults.broken_protocol_fault(step, question.detail)
+        self.end()
+        fault = self.memory_fault(step)
+        if fault is not None:
+            return fault
+        assert self._ending is not None
+        if self._ending.signal is not None:
+            return seat_faults.killed_fault(step, self._ending.signal)
+        if self._ending.exit_code is not None:
+            return seat_faults.exited_fault(step, self._ending.exit_code)
+        return seat_faults.vanished_fault(step)
+
+    def memory_fault(self, step: int) -> SeatFault | None:
+        """The fault of using too much memory, if the process has ended and did so."""
+        if self._ending is None or self._loan is None:
+            return None
+        if self._ending.exceeded_gpu_mb:
+            return seat_faults.out_of_gpu_memory_fault(step, self._ending.exceeded_gpu_mb)
+        if self._ending.out_of_memory:
+            return seat_faults.out_of_memory_fault(step, self._loan.memory_mb)
+        return None
+
+
+BUSY_SHARE: Final = 0.8
+"""A seat that used this share of its limit as CPU time was late by its own work."""
+LATE_NODE_SECONDS: Final = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class HostLateness:
+    """Decides whether the host made one seat late. ``lenient``: faults that the game pardons."""
+
+    index: int
+    timing: MatchTiming
+    meter: CpuMeter
+    move_costs: MoveCosts
+    lenient: frozenset[Verdict]
+    process: SeatProcess
+
+    def raise_if_node_late(self, question: Question) -> None:
+        """Raise HostFault if the node may have caused this time-out, without pressure to decide it.
+
+        A time-out that the game pardons stays: it costs the seat only one answer. Otherwise the
+        match of an agent that is often late would become void whenever the node is late too.
+        """
+        monitor, cost = self.timing.delay_monitor, question.cost
+        if monitor is None or self.meter.can_forgive or Verdict.TIMEOUT in self.lenient:
+            return
+        used = (cost.cpu_seconds or 0.0) / self.meter.cpus
+        if used >= BUSY_SHARE * question.limit_seconds:
+            return
+        lag = monitor.lag_seconds(question.started_at)
+        if lag >= LATE_NODE_SECONDS:
+            raise HostFault(
+                f"seat {self.index + 1} was late and the node itself was late by"
+                f" {lag * 1000:.0f} ms; without pressure readings nobody can tell which of the two"
+                " caused the time-out"
+            )
+
+    def raise_if_host_slow(
+        self, step: int, over_seconds: float, question: Question
+    ) -> SeatFault | None:
+        """Raise HostTooSlow if the seat would be in time once all its waiting is forgiven.
+
+        ``over_seconds``: by how much the seat exceeded its time. Nobody knows how late a missing
+        answer would have been. So the seat then must also have waited for half of the charged time,
+        and an agent that sleeps gains nothing.
+
+        Returns None if the seat itself was late. If the box ran out of memory meanwhile, returns
+        that fault of the agent.
+        """
+        now = self.move_costs.unforgiven_now_seconds
+        unforgiven = self.move_costs.unforgiven_before_seconds + now
+        if not self.timing.forgives_host or unforgiven <= max(0.0, over_seconds):
+            return None
+        if question.answer is None and now < question.cost.charged_seconds / 2:
+            return None
+        self.process.end()
+        fault = self.process.memory_fault(step)
+        if fault is not None:
+            return fault
+        waited = self.timing.waiting_seconds + unforgiven
+        raise HostTooSlow(
+            f"seat {self.index + 1} waited {waited:.1f} s for a core in this episode and was late"
+            f" in step {step}; this host is too slow for this season"
+        )
+
 
 QUICK_SECONDS: Final = 0.002
 """A seat whose recent answers all cost less does not disturb seats asked at the same time.
@@ -233,25 +381,25 @@ class Seat:
         if question.answer is None:
             return self._fail(self._process.no_answer_fault(step, question))
         try:
-            frame = reply_decoder.decode_packet(question.answer)
-        except reply_decoder.MALFORMED as error:
+            frame = questions.decode_packet(question.answer)
+        except questions.MALFORMED as error:
             return self._fail(
                 seat_faults.broken_protocol_fault(step, f"its answer is malformed ({error})")
             )
-        if isinstance(frame, reply_decoder.Ready) or frame.n != self._nonce:
+        if isinstance(frame, questions.Ready) or frame.n != self._nonce:
             return self._fail(
                 seat_faults.broken_protocol_fault(step, "it answered a question that was not asked")
             )
-        if isinstance(frame, reply_decoder.ProgramFault) and frame.is_gone:
+        if isinstance(frame, questions.ProgramFault) and frame.is_gone:
             return self._fail(self._process.program_fault(step, frame))
-        if isinstance(frame, reply_decoder.Failed):
+        if isinstance(frame, questions.Failed):
             return self._pardon_or_fail(seat_faults.raised_fault(step, frame.trace))
         if charge.timed_out:
             return self._judge_late_answer(step, question, charge)
-        if isinstance(frame, reply_decoder.ProgramFault):
+        if isinstance(frame, questions.ProgramFault):
             return self._pardon_or_fail(self._process.program_fault(step, frame))
         try:
-            action = reply_decoder.read_action(frame.action)
+            action = questions.read_action(frame.action)
             move = parse(action)
             self.record.moved = True
             if action is None:
@@ -314,10 +462,10 @@ class Seat:
     def _is_owed(self, packet: bytes) -> bool:
         """Whether this is the owed answer, whatever its content."""
         try:
-            frame = reply_decoder.decode_packet(packet)
-        except reply_decoder.MALFORMED:
+            frame = questions.decode_packet(packet)
+        except questions.MALFORMED:
             return False
-        return not isinstance(frame, reply_decoder.Ready) and frame.n == self._owed
+        return not isinstance(frame, questions.Ready) and frame.n == self._owed
 
     def _judge_late_answer(self, step: int, question: Question, charge: TimeCharge) -> Verdict:
         """Record the time-out. It ends the seat unless the game pardons it.
@@ -357,14 +505,14 @@ class Seat:
         if question.answer is None:
             return self._process.no_answer_fault(0, question)
         try:
-            frame = reply_decoder.decode_packet(question.answer)
-        except reply_decoder.MALFORMED as error:
+            frame = questions.decode_packet(question.answer)
+        except questions.MALFORMED as error:
             return seat_faults.broken_protocol_fault(0, f"its answer is malformed ({error})")
-        if isinstance(frame, reply_decoder.Failed):
+        if isinstance(frame, questions.Failed):
             return seat_faults.raised_fault(0, frame.trace)
-        if isinstance(frame, reply_decoder.ProgramFault):
+        if isinstance(frame, questions.ProgramFault):
             return self._process.program_fault(0, frame)
-        if isinstance(frame, reply_decoder.Reply):
+        if isinstance(frame, questions.Reply):
             return seat_faults.broken_protocol_fault(0, "it answered too early")
         self.contract = frame.contract
         return None

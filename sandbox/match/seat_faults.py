@@ -14,8 +14,8 @@ from typing import Final
 
 from games.protocol import Verdict
 from sandbox.box.bundle_manifest import Contract
-from sandbox.match.charge_formula import MoveCost
 from sandbox.match.clock import Clock, TimeCharge
+from sandbox.match.move_cost import MoveCost
 
 LONGEST_REASON: Final = 400
 DETAILS: Final = " Details: "

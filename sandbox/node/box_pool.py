@@ -1,12 +1,18 @@
 """The node's boxes: keeps some generic ones ready, and bound ones for their next match.
 
 At its first loan a box is bound to one submission's digest for life. The pool's threads start boxes
-(``start_queue``) and remove them, so no loan waits for another's box.
+and remove them, so no loan waits for another's box.
+
+As many starts run at a time as there are cores. A start mostly computes (it imports libraries), so
+more starts than cores delay each other. Beyond that limit, a profile that a match waits for may
+always run one start. So quick starts do not wait behind slow ones. bubblewrap ends a box when the
+thread that started it ends, so the threads live as long as the pool.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import random
 import threading
 import time
@@ -14,16 +20,162 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
+from dataclasses import dataclass, field
 from functools import partial
+from typing import NamedTuple
 
 from sandbox import profiles
 from sandbox.errors import BoxLate, EngineAway, HostFault
 from sandbox.launchers import supervisor_client
 from sandbox.launchers.base import SLOTS, Box, BoxSpec, Launcher
 from sandbox.launchers.gpu import Gpu
-from sandbox.node.borrow_request import RequestedSeat
-from sandbox.node.pooled_box import BoxKey, PooledBox
-from sandbox.node.start_queue import StartPause, StartQueue
+
+MOST_MATCHES = 200
+MOST_AGE_SECONDS = 3600.0
+
+
+class BoxKey(NamedTuple):
+    """The kind of a box. Unbound boxes of one kind are interchangeable."""
+
+    profile: str
+    memory_mb: int
+    gpu: Gpu | None = None
+    """The seat's share of the GPU that its match has."""
+
+
+@dataclass(eq=False)
+class PooledBox:
+    """One box with the pool's notes on it."""
+
+    box: Box
+    key: BoxKey
+    digest: str | None = None
+    unpacked_bytes: int = 0
+    """Memory that its bundle occupies for the box's life."""
+    takes_one_match: bool = False
+    matches: int = 0
+    started_at: float = field(default_factory=time.monotonic)
+    used_at: float = field(default_factory=time.monotonic)
+    exceeded_gpu_mb: int = 0
+    """Its share of a GPU's memory in MB, if its agent used more. Else 0."""
+    is_leaving: bool = False
+    """Set when its last match ends. It then pre-forks no child and is not kept."""
+
+    @property
+    def has_served_long_enough(self) -> bool:
+        """Whether it is discarded after its present match."""
+        if self.takes_one_match:
+            return True
+        age_seconds = time.monotonic() - self.started_at
+        return self.matches + 1 >= MOST_MATCHES or age_seconds > MOST_AGE_SECONDS
+
+
+SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.25, 10.0
+"""Pause between two attempts to start a box while starts fail."""
+
+
+@dataclass
+class StartPause:
+    """The pause before a box is started again after a failure. It grows with each failure."""
+
+    seconds: float = SHORTEST_PAUSE_SECONDS
+    over_at: float = 0.0
+
+    def grow(self) -> None:
+        self.over_at = time.monotonic() + self.seconds
+        self.seconds = min(2 * self.seconds, LONGEST_PAUSE_SECONDS)
+
+
+@dataclass(eq=False)
+class _QueuedStart:
+    """A start that has not begun. ``is_asked`` if a match waits for its box."""
+
+    profile: str
+    work: Callable[[], None]
+    is_asked: bool
+    future: Future[None] = field(default_factory=Future)
+
+
+class StartQueue:
+    """The queue of starts. ``most`` is how many run at a time; default: the host's cores."""
+
+    def __init__(self, most: int | None = None) -> None:
+        self._most = most or len(os.sched_getaffinity(0))
+        self._changed = threading.Condition()
+        self._waiting: list[_QueuedStart] = []
+        self._running = Counter[str]()
+        self._is_closed = False
+        self._threads = ThreadPoolExecutor(
+            self._most + len(profiles.PROFILES), thread_name_prefix="starts"
+        )
+
+    def add(self, profile: str, work: Callable[[], None], *, is_asked: bool) -> Future[None]:
+        """Queue ``work``. Starts that a match waits for go first."""
+        start = _QueuedStart(profile, work, is_asked)
+        with self._changed:
+            if self._is_closed:
+                start.future.cancel()
+                return start.future
+            self._waiting.append(start)
+            self._begin()
+        return start.future
+
+    def hasten(self, profile: str) -> None:
+        """Mark the oldest start of this profile as one that a match waits for."""
+        with self._changed:
+            for start in self._waiting:
+                if start.profile == profile and not start.is_asked:
+                    start.is_asked = True
+                    break
+            self._begin()
+
+    def close(self) -> None:
+        """Cancel the starts that have not begun. No more begin."""
+        with self._changed:
+            self._is_closed = True
+            dropped, self._waiting = self._waiting, []
+        for start in dropped:
+            start.future.cancel()
+        self._threads.shutdown(wait=False)
+
+    def wait_until_ended(self, seconds: float) -> bool:
+        """Whether all starts that had begun end within this time."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._running.total(), seconds)
+
+    def _begin(self) -> None:
+        """Give the threads every start that may begin. The caller has the lock."""
+        while True:
+            free = self._running.total() < self._most
+            able = [
+                start
+                for start in self._waiting
+                if free or (start.is_asked and not self._running[start.profile])
+            ]
+            if not able:
+                return
+            start = min(able, key=lambda each: (not each.is_asked, self._running[each.profile]))
+            self._waiting.remove(start)
+            self._running[start.profile] += 1
+            self._threads.submit(self._run, start)
+
+    def _run(self, start: _QueuedStart) -> None:
+        start.future.set_running_or_notify_cancel()
+        error: BaseException | None = None
+        try:
+            start.work()
+        except BaseException as caught:
+            error = caught
+        if error is None:
+            start.future.set_result(None)
+        else:
+            start.future.set_exception(error)
+        with self._changed:
+            self._running[start.profile] -= 1
+            self._changed.notify_all()
+            if not self._is_closed:
+                self._begin()
+
 
 CLOSE_SECONDS = 15.0
 """Time to remove all boxes when the node ends."""
@@ -89,16 +241,18 @@ class BoxPool:
             self._refill(BoxKey(profile, self._memory_mb))
 
     @contextlib.contextmanager
-    def room_for(self, seats: Sequence[RequestedSeat], deadline: float) -> Iterator[Gpu | None]:
+    def room_for(
+        self, keys: Sequence[BoxKey], digests: Collection[str], deadline: float
+    ) -> Iterator[Gpu | None]:
         """Reserve room for all boxes of a match while it lasts, and one GPU if seats need one.
 
         Yields the share of the GPU that each such seat gets. Raises HostFault if none is free in
         time. Matches that took boxes one by one could wait for each other's boxes for ever.
         """
-        needs = [need for seat in seats if (need := profiles.get_profile(seat.key.profile).gpu_mb)]
+        needs = [need for key in keys if (need := profiles.get_profile(key.profile).gpu_mb)]
         fitting = [gpu for gpu in self._gpus if not 0 < gpu.memory_mb < sum(needs)]
-        if len(seats) > self._most:
-            raise HostFault(f"{len(seats)} boxes are more than the {self._most} of this node")
+        if len(keys) > self._most:
+            raise HostFault(f"{len(keys)} boxes are more than the {self._most} of this node")
         if needs and not fitting:
             raise HostFault(f"{len(needs)} boxes need {sum(needs)} MB of a GPU: none here has that")
         gpu: Gpu | None = None
@@ -107,8 +261,8 @@ class BoxPool:
             nonlocal gpu
             free = [g for g in fitting if g.name not in (self._held_gpus | (+self._leaving).keys())]
             if needs and free:
-                gpu = max(free, key=partial(self._bound_boxes, {seat.digest for seat in seats}))
-            return self._held_seats + len(seats) <= self._most and bool(free or not needs)
+                gpu = max(free, key=partial(self._bound_boxes, digests))
+            return self._held_seats + len(keys) <= self._most and bool(free or not needs)
 
         with self._changed:
             if not self._changed.wait_for(
@@ -116,13 +270,13 @@ class BoxPool:
             ):
                 raise BoxLate("no box was free in time")
             held = {gpu.name} if gpu is not None else set[str]()
-            self._held_seats += len(seats)
+            self._held_seats += len(keys)
             self._held_gpus |= held
         try:
             yield None if gpu is None else gpu.shared_by(len(needs))
         finally:
             with self._changed:
-                self._held_seats -= len(seats)
+                self._held_seats -= len(keys)
                 self._held_gpus -= held
                 self._changed.notify_all()
 

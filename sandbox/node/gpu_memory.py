@@ -10,8 +10,7 @@ import threading
 from collections.abc import Callable, Mapping
 
 from sandbox.launchers import gpu_shares
-from sandbox.node.box_pool import BoxPool
-from sandbox.node.pooled_box import PooledBox
+from sandbox.node.box_pool import BoxPool, PooledBox
 
 LOOK_SECONDS = 1.0
 UNKNOWN_USE = (

@@ -8,8 +8,12 @@ case a box is cleaned and checked before anybody else gets it.
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import os
 import socket
+import stat
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -24,11 +28,139 @@ from sandbox.launchers import supervisor_client
 from sandbox.launchers.base import CPUS, Launcher
 from sandbox.launchers.gpu import Gpu
 from sandbox.launchers.supervisor_client import MatchEnd, PreforkedChild
+from sandbox.listener import MOST_SEATS
 from sandbox.match.gpu_turn import GpuTurns
 from sandbox.match.steal_monitor import StealMonitor
-from sandbox.node.borrow_request import RequestChecker, RequestedSeat, check_unchanged
-from sandbox.node.box_pool import BoxPool
-from sandbox.node.pooled_box import PooledBox
+from sandbox.node.box_pool import BoxKey, BoxPool, PooledBox
+
+MOST_BUNDLE_BYTES = 1 << 30
+"""Most bytes of a bundle. Seasons allow less, and the box's memory limits it too."""
+_DIGESTS_KEPT = 4096
+
+
+class DigestCache:
+    """Digests of bundles by device, inode, size and times of their files.
+
+    A file's owner cannot set its change time, so equal numbers mean equal bytes. A bundle is still
+    read again when it is bound to a box.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, ...], str] = {}
+        self._lock = threading.Lock()
+
+    def of(self, bundle: int) -> tuple[str, int]:
+        """Digest and size of the file. Raises BundleRefused if it is too large."""
+        status = os.fstat(bundle)
+        times = (status.st_mtime_ns, status.st_ctime_ns)
+        identity = (status.st_dev, status.st_ino, status.st_size, *times)
+        with self._lock:
+            known = self._known.get(identity)
+        if known is not None:
+            return known, status.st_size
+        digest, size = digest_and_size(bundle)
+        # A file written just now may change again within the clock's last tick.
+        if size == status.st_size and time.time_ns() - status.st_ctime_ns > 1_000_000_000:
+            with self._lock:
+                if len(self._known) >= _DIGESTS_KEPT:
+                    self._known.clear()
+                self._known[identity] = digest
+        return digest, size
+
+
+def digest_and_size(bundle: int) -> tuple[str, int]:
+    """Digest and size of the bundle's bytes.
+
+    Raises BundleRefused if it is too large, and HostFault if it is no regular file.
+    """
+    status = os.fstat(bundle)
+    if not stat.S_ISREG(status.st_mode):
+        raise HostFault("bundle: the descriptor is not of a regular file")
+    if status.st_size > MOST_BUNDLE_BYTES:
+        raise BundleRefused(f"the archive is larger than {MOST_BUNDLE_BYTES >> 20} MB")
+    digest, offset = hashlib.sha256(), 0
+    while chunk := os.pread(bundle, 1 << 20, offset):
+        digest.update(chunk)
+        offset += len(chunk)
+        if offset > MOST_BUNDLE_BYTES:
+            raise BundleRefused(f"the archive is larger than {MOST_BUNDLE_BYTES >> 20} MB")
+    return digest.hexdigest(), offset
+
+
+MEMORY_MB = (64, 65_536)
+"""Least and most memory of a box."""
+
+
+@dataclass(frozen=True)
+class RequestedSeat:
+    """One checked seat of a request."""
+
+    key: BoxKey
+    digest: str
+    """SHA-256 of the bundle."""
+    size: int
+    """Bytes of the bundle."""
+    bundle: int
+    """File descriptor of the bundle."""
+    deadline: float
+    """Until when its box must be ready, in seconds of the monotonic clock."""
+
+
+class RequestChecker:
+    """Checks the requests of workers against the profiles that the node serves."""
+
+    def __init__(self, image_digests: Mapping[str, str]) -> None:
+        """``image_digests``: digest by profile. The node may add profiles to it later."""
+        self._image_digests = image_digests
+        self._digests = DigestCache()
+
+    def check(
+        self, message: dict[str, Any], bundles: list[int]
+    ) -> list[RequestedSeat | BundleRefused]:
+        """The seats of a request, with a refusal in place of a bundle that is too large.
+
+        Raises HostFault if the request breaks a rule.
+        """
+        seats = message.get("seats")
+        if not isinstance(seats, list) or not 1 <= len(seats) <= MOST_SEATS:
+            raise HostFault(f"seats: must be a list of 1 to {MOST_SEATS}")
+        if len(bundles) != len(seats):
+            raise HostFault(f"{len(bundles)} descriptors of bundles came for {len(seats)} seats")
+        seconds = message.get("timeout_seconds")
+        if type(seconds) not in (int, float) or not 0 < seconds <= 600:  # type: ignore[operator]
+            raise HostFault(f"timeout_seconds: {seconds!r} is not between 0 and 600")
+        deadline = time.monotonic() + float(seconds)  # type: ignore[arg-type]
+        return [
+            self._checked_seat(seat, bundle, deadline)
+            for seat, bundle in zip(seats, bundles, strict=True)
+        ]
+
+    def _checked_seat(
+        self, seat: object, bundle: int, deadline: float
+    ) -> RequestedSeat | BundleRefused:
+        if not isinstance(seat, dict):
+            raise HostFault("seats: each must be an object")
+        profile, memory_mb = seat.get("profile"), seat.get("memory_mb")
+        if not isinstance(profile, str) or profile not in self._image_digests:
+            offered = ", ".join(sorted(self._image_digests))
+            raise HostFault(f"profile: {profile!r} is not served here; served are {offered}")
+        low, high = MEMORY_MB
+        if type(memory_mb) is not int or not low <= memory_mb <= high:
+            raise HostFault(f"memory_mb: {memory_mb!r} is not a number from {low} to {high}")
+        try:
+            digest, size = self._digests.of(bundle)
+            if size > memory_mb << 19:  # half of the box's memory, which holds it after unpacking
+                raise BundleRefused(f"the archive is larger than half of {memory_mb} MB of memory")
+        except BundleRefused as refused:
+            return refused
+        return RequestedSeat(BoxKey(profile, memory_mb), digest, size, bundle, deadline)
+
+
+def check_unchanged(seat: RequestedSeat) -> None:
+    """Raise HostFault if the bundle changed since its digest was made."""
+    if digest_and_size(seat.bundle) != (seat.digest, seat.size):
+        raise HostFault("the bundle changed while it was read")
+
 
 BIND_SECONDS = 90.0
 PREFORK_SECONDS = 10.0
@@ -73,7 +205,8 @@ class BoxLender:
         wanted = self._requests.check(message, bundles)
         seats = [seat for seat in wanted if isinstance(seat, RequestedSeat)]
         deadline = min((seat.deadline for seat in seats), default=0.0)
-        with self._pool.room_for(seats, deadline) as gpu, self._watched():
+        keys, digests = [seat.key for seat in seats], {seat.digest for seat in seats}
+        with self._pool.room_for(keys, digests, deadline) as gpu, self._watched():
             self._serve_until_ended(connection, self._lend([_on_gpu(seat, gpu) for seat in wanted]))
 
     @contextlib.contextmanager

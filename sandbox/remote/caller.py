@@ -18,11 +18,9 @@ from typing import Final
 from egress import guarded_connections
 from egress.address import Address
 from sandbox.box import harness
-from sandbox.box.agent_program import ContractBroken
-from sandbox.box.battlesnake_api import BattlesnakeConversation
+from sandbox.box.agent_program import ContractBroken, printable
 from sandbox.box.bundle_manifest import Contract
-from sandbox.box.http_client import HttpClient
-from sandbox.box.lines_contract import printable
+from sandbox.box.http_contract import BattlesnakeConversation, HttpClient
 
 HEALTH_SECONDS: Final = 3.0
 """Limit for name, connection, TLS and the answer to GET / together."""

@@ -9,6 +9,9 @@ notifier and the site reach the internet too.
 
 It has no engine, database, blobs or privilege. Started as root, it changes to a uid that owns
 nothing. It reads the egress guard's rules from ``PECK_EGRESS_*`` once, at the start.
+
+If our resolver or our line fails, every remote agent looks away. A single host is judged as it
+looks. If several hosts in a row were out of reach and none answered, no agent is blamed.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ import stat
 import sys
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -38,7 +42,36 @@ from sandbox.profiles import REMOTE
 from sandbox.remote.caller import HEALTH_SECONDS
 from sandbox.remote.caller_processes import CallerProcess, CallerSpawner
 from sandbox.remote.manifest import read_manifest
-from sandbox.remote.outage import OutageDetector
+
+HOSTS: Final = 3
+"""This many different hosts out of reach mean that our network is down."""
+WINDOW_SECONDS: Final = 60.0
+MOST_HOSTS: Final = 256
+
+
+class OutageDetector:
+    """The last result of each host. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._seen: OrderedDict[str, tuple[float, bool]] = OrderedDict()
+
+    def record(self, host: str, *, is_reached: bool) -> None:
+        """Record whether the host accepted or refused a connection, or could not be reached."""
+        with self._lock:
+            self._seen[host] = time.monotonic(), is_reached
+            self._seen.move_to_end(host)
+            while len(self._seen) > MOST_HOSTS:
+                self._seen.popitem(last=False)
+
+    @property
+    def is_own_network_down(self) -> bool:
+        """Whether several hosts were out of reach recently and none was reached."""
+        since = time.monotonic() - WINDOW_SECONDS
+        with self._lock:
+            late = [is_reached for moment, is_reached in self._seen.values() if moment >= since]
+        return len(late) >= HOSTS and not any(late)
+
 
 MOST_CALLERS: Final = 64
 REPORT_SECONDS: Final = HEALTH_SECONDS + 0.3

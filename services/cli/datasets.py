@@ -18,7 +18,7 @@ from games import encoders
 from games.encoders import Encoder, Sample
 from games.episode import from_document
 from games.protocol import GameError
-from sandbox.match.mirrored_pairs import seat_order
+from sandbox.match.match_record import seat_order
 from services.api_client import ApiError, Client, Json
 from services.cli.display import AsJson, print_json, stdout
 from services.cli.name_lookup import find_season_id

@@ -8,8 +8,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from sandbox.doctor.checks import Check, CheckState
-from sandbox.doctor.report import DoctorReport, examine_machine
+from sandbox.doctor.checks import Check, CheckState, DoctorReport, examine_machine
 from services.cli.display import print_json, stdout
 
 COLOURS = {

@@ -15,7 +15,7 @@ import typer
 from ladder.errors import LadderError
 from ladder.machines import addresses, certificates
 from ladder.machines.certificates import WrongCertificate
-from sandbox.doctor.report import examine_machine
+from sandbox.doctor.checks import examine_machine
 from services.api_client import Client, Unreachable
 from services.api_client.connection import TIMEOUT_SECONDS
 from services.cli.machines import machine

@@ -16,9 +16,8 @@ from games.recorded_seat import Difference, differences, questions
 from sandbox.errors import HostFault, SandboxError
 from sandbox.match import local_match
 from sandbox.match.clock import Clock, ClockError
-from sandbox.match.loans import SeatRequest
-from sandbox.match.recorded_seat import AgentInSeat
-from sandbox.match.seat_loans import borrow_seats
+from sandbox.match.loans import SeatRequest, borrow_seats
+from sandbox.match.local_match import AgentInSeat
 from sandbox.profiles import PROFILES
 from services.api_client import ApiError, Unreachable
 from services.cli.display import printable

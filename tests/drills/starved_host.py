@@ -28,9 +28,9 @@ from sandbox.errors import HostFault
 from sandbox.match import referee
 from sandbox.match.attempt import FORGIVING_ATTEMPTS, WAITING_SECONDS
 from sandbox.match.clock import Clock
-from sandbox.match.episode_request import EpisodeRequest
+from sandbox.match.loans import borrow_seats
 from sandbox.match.match_record import PlayedMatch
-from sandbox.match.seat_loans import borrow_seats
+from sandbox.match.referee import EpisodeRequest
 from tests.integration.forked_seats import hogs
 
 SEATS, MOVES, ATTEMPTS = 2, 10, 3

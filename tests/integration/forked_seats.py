@@ -24,12 +24,10 @@ from games.protocol import Verdict
 from sandbox.box import harness
 from sandbox.match.clock import Clock
 from sandbox.match.cpu_meter import CpuMeter, OwnRunQueue
-from sandbox.match.loan_endings import Ending
-from sandbox.match.loans import Loan
+from sandbox.match.loans import Ending, Loan
 from sandbox.match.match_record import SeatAnswer
-from sandbox.match.match_timing import MatchTiming
 from sandbox.match.questions import ask_all
-from sandbox.match.seat import Seat
+from sandbox.match.seat import MatchTiming, Seat
 from sandbox.match.seeds import seat_seed
 from sandbox.match.steal_monitor import (
     StealMonitor,

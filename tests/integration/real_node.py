@@ -23,10 +23,9 @@ from games.protocol import Game
 from sandbox.errors import HostFault
 from sandbox.match import referee
 from sandbox.match.clock import Clock
-from sandbox.match.episode_request import EpisodeRequest
-from sandbox.match.loans import SeatRequest, node_hello
+from sandbox.match.loans import SeatRequest, borrow_seats, node_hello
 from sandbox.match.match_record import PlayedMatch
-from sandbox.match.seat_loans import borrow_seats
+from sandbox.match.referee import EpisodeRequest
 from tests.daemon import LIBRARIES, daemon_of
 
 GEESE = GAMES["hungry_geese"]

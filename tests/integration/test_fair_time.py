@@ -17,11 +17,9 @@ from games.protocol import Verdict
 from sandbox.errors import HostFault, HostTooSlow
 from sandbox.match import move_cost
 from sandbox.match.clock import Clock
-from sandbox.match.cpu_meter import CpuMeter, OwnRunQueue
-from sandbox.match.delay_monitor import DelayMonitor
-from sandbox.match.match_timing import MatchTiming
+from sandbox.match.cpu_meter import CpuMeter, DelayMonitor, OwnRunQueue
 from sandbox.match.questions import Question, ask_all
-from sandbox.match.seat import Seat
+from sandbox.match.seat import MatchTiming, Seat
 from sandbox.match.seeds import game_random
 from tests.integration.forked_seats import ForkedLoan, hogs, seated
 

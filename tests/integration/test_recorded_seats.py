@@ -17,10 +17,9 @@ from games.forks import Fork
 from games.recorded_seat import Difference, differences
 from sandbox.match import referee
 from sandbox.match.clock import Clock
-from sandbox.match.episode_request import EpisodeRequest
-from sandbox.match.loans import SeatRequest
-from sandbox.match.recorded_seat import AgentInSeat
-from sandbox.match.seat_loans import borrow_seats
+from sandbox.match.loans import SeatRequest, borrow_seats
+from sandbox.match.local_match import AgentInSeat
+from sandbox.match.referee import EpisodeRequest
 from tests import typed
 from tests.integration.real_node import RealNode
 from tests.sizes import sized

@@ -20,7 +20,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from ladder.entries import validations
 from ladder.leagues.season_creation import LONGEST_MATCH_HOURS
-from sandbox.match import attempt, running_episode
+from sandbox.match import attempt, referee
 from services.http.body_limits import BodyLimit
 from tests.integration.api.shared import fresh_world as fresh_world
 from tests.integration.api.shared import http as http
@@ -197,7 +197,7 @@ def test_a_season_with_too_long_matches_is_refused(world: World) -> None:
     assert "at most 1 " in answer.json()["detail"]
     allowed = LONGEST_MATCH_HOURS * 3600
     own = attempt.BORROW_SECONDS + 90
-    longest = allowed + attempt.WAITING_SECONDS + running_episode.GPU_WAIT_SECONDS + own
+    longest = allowed + attempt.WAITING_SECONDS + referee.GPU_WAIT_SECONDS + own
     assert longest < min(BACKSTOP_SECONDS, validations.PLAY_SECONDS)
 
 

@@ -13,7 +13,7 @@ from ladder.leagues import seasons
 from ladder.leagues.season_creation import REMOTE_KEYS
 from ladder.matches import lease, matches, workers
 from ladder.matches.records import LineupSeat
-from sandbox.box import battlesnake_api
+from sandbox.box import http_contract
 from services.api_client import ApiError
 from tests.integration.api.world import World, finish
 
@@ -155,7 +155,7 @@ def test_a_season_takes_remote_agents_only_with_consent(
     world: World,
 ) -> None:
     host = world.client("host")
-    assert REMOTE_KEYS == battlesnake_api.NEEDED
+    assert REMOTE_KEYS == http_contract.NEEDED
     with refused(422, r"body\.season\.remote_agents: leave it out: Battlesnake's API"):
         host.create_league("geese", "G", "hungry_geese", season={"remote_agents": True})
     with refused(422, r"body\.season\.remote_agents: take 2 seats or more"):

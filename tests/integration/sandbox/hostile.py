@@ -18,10 +18,9 @@ from games import GAMES
 from games.protocol import Json, Verdict
 from sandbox.match import referee
 from sandbox.match.clock import Clock
-from sandbox.match.episode_request import EpisodeRequest
-from sandbox.match.loans import SeatRequest
+from sandbox.match.loans import SeatRequest, borrow_seats
 from sandbox.match.match_record import SeatReport, read_log
-from sandbox.match.seat_loans import borrow_seats
+from sandbox.match.referee import EpisodeRequest
 from tests.integration.sandbox.hostile_table import CLOCK
 from tests.integration.sandbox.nodes import ROOT
 

@@ -15,9 +15,8 @@ from sandbox.launchers import choose
 from sandbox.launchers.gpu import Gpu
 from sandbox.listener import Listener
 from sandbox.match import loans
-from sandbox.node.box_pool import BoxPool
+from sandbox.node.box_pool import BoxPool, PooledBox
 from sandbox.node.lender import BoxLender
-from sandbox.node.pooled_box import PooledBox
 from tests.integration.sandbox.conftest import require
 from tests.integration.sandbox.nodes import HONEST, MEMORY_MB, STATE
 

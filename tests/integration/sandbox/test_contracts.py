@@ -18,10 +18,9 @@ from games import GAMES
 from games.protocol import Verdict
 from sandbox.match import bundle_packing, referee
 from sandbox.match.clock import Clock
-from sandbox.match.episode_request import EpisodeRequest
-from sandbox.match.loans import SeatRequest
+from sandbox.match.loans import SeatRequest, borrow_seats
 from sandbox.match.match_record import PlayedMatch, read_log
-from sandbox.match.seat_loans import borrow_seats
+from sandbox.match.referee import EpisodeRequest
 from tests.integration.counting import Cells, Counting, Snakes
 from tests.integration.sandbox.nodes import MEMORY_MB, ROOT, Bench, still_works
 

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from sandbox.launchers import choose
+from sandbox.launchers import bubblewrap
 from tests.integration.sandbox.conftest import missing
 from tests.integration.sandbox.nodes import ROOT
 
@@ -70,4 +70,4 @@ def test_without_engine_and_bubblewrap_agents_cannot_be_isolated(tmp_path: Path)
     assert status == 1
     assert report["isolated"] is False
     assert report["launcher"] is None
-    assert choose.INSTALL in report["verdict"]
+    assert bubblewrap.INSTALL in report["verdict"]

@@ -22,8 +22,8 @@ import pytest
 from games.protocol import Verdict
 from sandbox import profiles
 from sandbox.errors import HostFault
-from sandbox.launchers import container_runtimes, degraded_defences
-from sandbox.launchers.docker_engine import describe_engine
+from sandbox.launchers import degraded_defences, docker_engine
+from sandbox.launchers.docker import describe_engine
 from sandbox.match import loans
 from sandbox.match.clock import Clock
 from tests.integration.sandbox import hostile
@@ -42,7 +42,7 @@ HELD = (
 """Agents that end here as everywhere, and whose box takes their second match."""
 BOMBS = ("memory_bomb", "memory_creep", "memory_in_files", "fork_bomb")
 """Agents that end their whole box."""
-OPTIONS = ("--runtime", container_runtimes.GVISOR, "--profile", "python")
+OPTIONS = ("--runtime", docker_engine.GVISOR, "--profile", "python")
 
 
 def slow(clock: Clock) -> Clock:
@@ -70,10 +70,8 @@ def processes_of_container(container: str) -> list[int]:
 def gvisor(short_folder: Callable[[], Path]) -> Iterator[Bench]:
     require("docker")
     known = describe_engine().get("Runtimes") or {}
-    if container_runtimes.GVISOR not in known:
-        pytest.skip(
-            f"the engine has no runtime {container_runtimes.GVISOR!r}: {container_runtimes.REMEDY}"
-        )
+    if docker_engine.GVISOR not in known:
+        pytest.skip(f"the engine has no runtime {docker_engine.GVISOR!r}: {docker_engine.REMEDY}")
     folder = short_folder()
     node = start_node(folder, "docker", *OPTIONS, "--warm", "1", "--keep", "40")
     yield Bench(node, "docker", folder)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from sandbox.match.loan_endings import MoveLog
+from sandbox.match.loans import MoveLog
 from tests.integration.sandbox.nodes import Bench, Probe
 
 CHOOSER = """

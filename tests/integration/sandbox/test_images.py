@@ -21,9 +21,8 @@ from sandbox.errors import HostFault
 from sandbox.launchers import docker_images
 from sandbox.match import referee
 from sandbox.match.clock import Clock
-from sandbox.match.episode_request import EpisodeRequest
-from sandbox.match.loans import SeatRequest
-from sandbox.match.seat_loans import borrow_seats
+from sandbox.match.loans import SeatRequest, borrow_seats
+from sandbox.match.referee import EpisodeRequest
 from tests.integration.sandbox.conftest import require
 from tests.integration.sandbox.nodes import HONEST, Bench, start_node
 

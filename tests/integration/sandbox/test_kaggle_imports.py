@@ -7,9 +7,8 @@ import pytest
 from games import GAMES
 from sandbox.match import referee
 from sandbox.match.clock import Clock
-from sandbox.match.episode_request import EpisodeRequest
-from sandbox.match.loans import SeatRequest
-from sandbox.match.seat_loans import borrow_seats
+from sandbox.match.loans import SeatRequest, borrow_seats
+from sandbox.match.referee import EpisodeRequest
 from tests.integration.sandbox.nodes import MEMORY_MB, Bench
 
 GEESE = GAMES["hungry_geese"]

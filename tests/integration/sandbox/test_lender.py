@@ -13,9 +13,9 @@ import pytest
 
 from sandbox.box import wire
 from sandbox.errors import HostFault
-from sandbox.match import loan_endings, loans
+from sandbox.match import loans
 from sandbox.node import lender
-from sandbox.node.pooled_box import PooledBox
+from sandbox.node.box_pool import PooledBox
 from tests.integration.sandbox.census import wait_until
 from tests.integration.sandbox.lending import MOST, LendingNode, lend_boxes
 from tests.integration.sandbox.nodes import MEMORY_MB, Player
@@ -79,7 +79,7 @@ def test_hanging_boxes_are_ended_in_parallel(
 ) -> None:
     """One after another would take longer than the loan waits."""
     monkeypatch.setattr(lender, "END_SECONDS", 5.0)
-    monkeypatch.setattr(loan_endings, "END_SECONDS", 14.0)
+    monkeypatch.setattr(loans, "END_SECONDS", 14.0)
     lent = lending_node.borrow("one", "two", "three", "four")
     hung = [reaper_and_supervisor(place)[1] for place in lending_node.pool.busy]
     for pid in hung[:3]:

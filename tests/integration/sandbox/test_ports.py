@@ -13,9 +13,8 @@ from games.protocol import Verdict
 from sandbox.box import loopback
 from sandbox.errors import BundleRefused
 from sandbox.match.clock import Clock
-from sandbox.match.loans import SeatRequest
+from sandbox.match.loans import SeatRequest, borrow_seats
 from sandbox.match.match_record import PlayedMatch
-from sandbox.match.seat_loans import borrow_seats
 from tests.integration.counting import Snakes
 from tests.integration.sandbox.nodes import MEMORY_MB, Bench, start_node, still_works
 from tests.integration.sandbox.test_contracts import AGENTS, UP, _all_right, _log, _packed

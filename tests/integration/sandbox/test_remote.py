@@ -24,10 +24,9 @@ from games.protocol import Verdict
 from sandbox.errors import AgentAway, BundleRefused, HostFault, SeatRefused
 from sandbox.match import bundle_packing, loans, referee
 from sandbox.match.clock import Clock
-from sandbox.match.episode_request import EpisodeRequest
-from sandbox.match.loans import Loan, SeatRequest
+from sandbox.match.loans import Loan, SeatRequest, borrow_seats
 from sandbox.match.match_record import PlayedMatch, read_log
-from sandbox.match.seat_loans import borrow_seats
+from sandbox.match.referee import EpisodeRequest
 from tests.integration.counting import Snakes
 from tests.integration.sandbox import remotes
 from tests.integration.sandbox.caller_processes import as_uid, lives, remembers

@@ -23,11 +23,11 @@ from sandbox.launchers import gpu
 from sandbox.launchers.base import UID_BASE
 from sandbox.match import referee
 from sandbox.match.clock import Clock
-from sandbox.match.episode_request import EpisodeRequest
 from sandbox.match.loans import Loan
 from sandbox.match.match_record import PlayedMatch
+from sandbox.match.referee import EpisodeRequest
 from sandbox.node import gpu_memory
-from sandbox.node.pooled_box import PooledBox
+from sandbox.node.box_pool import PooledBox
 from sandbox.profiles import Profile
 from tests.integration.counting import Counting, State
 from tests.integration.sandbox.census import wait_until

@@ -28,7 +28,7 @@ from pathlib import Path
 from egress.address import parse
 from egress.guarded_connections import MOST_CONCURRENT_LOOKUPS, Rules, connect
 from sandbox.box import harden, seccomp
-from sandbox.remote import syscall_filter
+from sandbox.remote import caller_processes
 
 NEAR, SECOND, FAR, NOBODY = "93.184.216.33", "93.184.216.34", "93.184.216.40", "93.184.216.41"
 ROUTED = "2a00:9::7"
@@ -136,7 +136,7 @@ def confined(trial: Callable[[], object]) -> object:
     ours, theirs = os.pipe()
     if os.fork() == 0:
         harden.prctl(38, 1)
-        seccomp.install_filter(syscall_filter.compile_filter())
+        seccomp.install_filter(caller_processes.compile_filter())
         os.write(theirs, json.dumps(trial()).encode())
         os._exit(0)
     os.close(theirs)

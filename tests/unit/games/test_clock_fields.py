@@ -10,7 +10,7 @@ from games.protocol import Json, with_clock
 from sandbox.errors import BundleRefused
 from sandbox.match import referee
 from sandbox.match.clock import Clock
-from sandbox.match.episode_request import EpisodeRequest
+from sandbox.match.referee import EpisodeRequest
 
 
 @pytest.mark.parametrize(

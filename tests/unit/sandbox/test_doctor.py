@@ -9,10 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sandbox.doctor import DEGRADED, machine_facts, report
+from sandbox.doctor import DEGRADED, checks, probes
 from sandbox.doctor.checks import Check, CheckState
-from sandbox.doctor.machine_facts import Machine
-from sandbox.doctor.probes import MatchGroupProbe, ProbeResults
+from sandbox.doctor.probes import Machine, MatchGroupProbe, ProbeResults
 from sandbox.launchers import degraded_defences
 
 PURE = "30 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n"
@@ -62,23 +61,21 @@ def tree(root: Path, files: Mapping[str, str]) -> Path:
 
 def read(root: Path, uid: int = 0, /, **files: str) -> Machine:
     """Read these files; in a name ``__`` stands for a slash."""
-    return machine_facts.read_machine(
-        tree(root, {k.replace("__", "/"): v for k, v in files.items()}), uid
-    )
+    return probes.read_machine(tree(root, {k.replace("__", "/"): v for k, v in files.items()}), uid)
 
 
 def concluded(
     read: Machine, tried: ProbeResults = SOUND, architecture: str = "x86_64"
-) -> report.DoctorReport:
-    return report.build_report(read, tried, "CPython 3.11.7", architecture)
+) -> checks.DoctorReport:
+    return checks.build_report(read, tried, "CPython 3.11.7", architecture)
 
 
-def row(found: report.DoctorReport, name: str) -> Check:
+def row(found: checks.DoctorReport, name: str) -> Check:
     (check,) = [check for check in found.checks if check.name == name]
     return check
 
 
-def losses(found: report.DoctorReport, launcher: str) -> set[str]:
+def losses(found: checks.DoctorReport, launcher: str) -> set[str]:
     return {because for because, _ in found.degraded[launcher]}
 
 
@@ -110,7 +107,7 @@ def test_only_offered_controllers_are_counted(tmp_path: Path) -> None:
 
 
 def test_a_machine_without_system_files_can_be_read(tmp_path: Path) -> None:
-    found = machine_facts.read_machine(tmp_path, 1000)
+    found = probes.read_machine(tmp_path, 1000)
     assert found.cgroup_version == "none"
     assert not found.system_pressure
     assert not found.schedstat
@@ -201,8 +198,8 @@ def test_gvisor_without_open_unix_sockets_is_reported(tmp_path: Path) -> None:
 
 def test_every_lack_has_a_cost_and_a_remedy(tmp_path: Path) -> None:
     machines = (
-        concluded(machine_facts.read_machine(tmp_path / "nothing", 1000), ORDINARY),
-        concluded(machine_facts.read_machine(tmp_path / "nothing", 0), NO_ENGINE, "riscv64"),
+        concluded(probes.read_machine(tmp_path / "nothing", 1000), ORDINARY),
+        concluded(probes.read_machine(tmp_path / "nothing", 0), NO_ENGINE, "riscv64"),
         concluded(
             read(
                 tmp_path / "much", 0, dev__nvidia0="", proc__swaps="F T S U P\n/dev/a p 2048 0 -2"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sandbox import profiles
-from sandbox.box import missing_modules
+from sandbox.box import agent_program
 from sandbox.errors import HostFault
 from sandbox.launchers import profile_cli
 
@@ -36,18 +36,18 @@ def test_idle_science_box_imports_no_more_than_numpy() -> None:
     assert profiles.get_profile("science").zygote_mb == 0
 
 
-@pytest.mark.parametrize("module", missing_modules.PROFILE_OF)
+@pytest.mark.parametrize("module", agent_program.PROFILE_OF)
 def test_remedy_names_the_smallest_profile_with_the_library(module: str) -> None:
     library = {"sklearn": "scikit-learn", "google": "protobuf"}.get(module, module)
     holding = [name for name, one in profiles.PROFILES.items() if library in one.versions]
-    assert holding[0] == missing_modules.PROFILE_OF[module]
+    assert holding[0] == agent_program.PROFILE_OF[module]
 
 
 @pytest.mark.parametrize(
     "error", [None, ImportError("no"), ModuleNotFoundError("no"), ModuleNotFoundError(name="a.b")]
 )
 def test_other_errors_have_no_remedy(error: BaseException | None) -> None:
-    assert missing_modules.import_remedy(error) == ""
+    assert agent_program.import_remedy(error) == ""
 
 
 @pytest.mark.parametrize("name", [n for n, p in profiles.PROFILES.items() if p.lock])

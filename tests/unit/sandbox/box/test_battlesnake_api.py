@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from sandbox.box.agent_program import ContractBroken
-from sandbox.box.battlesnake_api import BattlesnakeConversation
 from sandbox.box.bundle_manifest import Contract
 from sandbox.box.harness import _ProgramAgent
+from sandbox.box.http_contract import BattlesnakeConversation
 
 START = {"k": "start", "seed": "00" * 16, "load": "own", "clock": {"act_seconds": 0.5}}
 BOARD: dict[str, Any] = {"width": 9, "height": 9, "food": [], "snakes": []}

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.box import battlesnake_api, bundle_manifest, http_contract, riddles_contract, unpack
+from sandbox.box import agent_program, bundle_manifest, http_contract, unpack
 from sandbox.box.bundle_manifest import Contract, ContractError, Manifest
-from sandbox.box.http_client import HttpClient
+from sandbox.box.http_contract import HttpClient
 
 
 def _parse(value: Any) -> Manifest:
@@ -108,8 +108,8 @@ def test_the_2017_api_flips_the_board() -> None:
     snakes = [_snake(0, [(1, 9), (1, 8)]), _snake(1, [(3, 0)])]
     board = {"width": 11, "height": 10, "food": [{"x": 5, "y": 2}], "snakes": snakes}
     seen = {"game": {"id": "g"}, "turn": 4, "board": board, "you": snakes[1]}
-    assert battlesnake_api.start_body_2017(seen) == {"game_id": "g", "width": 11, "height": 10}
-    told = battlesnake_api.move_body_2017(seen, [])
+    assert http_contract.start_body_2017(seen) == {"game_id": "g", "width": 11, "height": 10}
+    told = http_contract.move_body_2017(seen, [])
     assert (told["you"], told["turn"], told["food"]) == ("s1", 4, [[5, 7]])
     assert [snake["coords"] for snake in told["snakes"]] == [[[1, 0], [1, 1]], [[3, 9]]]
     assert [snake["health_points"] for snake in told["snakes"]] == [90, 89]
@@ -123,7 +123,7 @@ def test_flipping_the_board_twice_restores_the_board() -> None:
         snake = _snake(0, cells)
         board = {"width": 9, "height": height, "food": [], "snakes": [snake]}
         seen = {"game": {"id": "g"}, "turn": 0, "board": board, "you": snake}
-        turned = battlesnake_api.move_body_2017(seen, [])["snakes"][0]["coords"]
+        turned = http_contract.move_body_2017(seen, [])["snakes"][0]["coords"]
         assert [(x, height - 1 - y) for x, y in turned] == cells
 
 
@@ -134,7 +134,7 @@ def test_riddles_updates_follow_the_engines_order(you: int) -> None:
     counts = [["update player0 living_cells 1"], ["update player1 living_cells 2"]]
     counts[1 - you] += moved
     expected = ["update game round 3", "update game field .,0,1", *counts[0], *counts[1]]
-    assert riddles_contract.build_update_lines(seen) == expected
+    assert agent_program.build_update_lines(seen) == expected
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 import pytest
 
 from sandbox.box.agent_program import ContractBroken
-from sandbox.box.http_client import HttpClient, _AnswerReader, connect_local
+from sandbox.box.http_contract import HttpClient, _AnswerReader, connect_local
 
 Serve = Callable[[Sequence[bytes]], HttpClient]
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n"

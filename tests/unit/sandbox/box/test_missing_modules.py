@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.box.missing_modules import import_remedy
+from sandbox.box.agent_program import import_remedy
 
 
 def of(name: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sandbox.errors import HostFault
-from sandbox.launchers import base, container_runtimes
+from sandbox.launchers import base, docker_engine
 from sandbox.node.__main__ import _parse_arguments
 
 GVISOR = {"path": "/usr/bin/runsc", "runtimeArgs": ["--host-uds=open", "--network=none"]}
@@ -25,15 +25,15 @@ NODE = ["--socket", "s", "--run-dir", "r"]
 
 
 def test_without_a_runtime_name_the_usual_limits_apply() -> None:
-    usual = container_runtimes.find_runtime({}, "")
-    assert usual == container_runtimes.USUAL
+    usual = docker_engine.find_runtime({}, "")
+    assert usual == docker_engine.USUAL
     assert usual.limits(base.LIMITS) == base.LIMITS
     assert (usual.more_mb, usual.more_processes) == (0, 0)
     assert usual.digest("sha256:1") == "sha256:1"
 
 
 def test_a_gvisor_box_omits_the_limits_that_gvisor_refuses() -> None:
-    found = container_runtimes.find_runtime(INFO, "runsc")
+    found = docker_engine.find_runtime(INFO, "runsc")
     assert base.MOST_PROCESSES + found.more_processes == 1024
     assert found.more_mb == 128
     refused = {"MSGQUEUE", "SIGPENDING", "NICE", "RTPRIO"}
@@ -41,34 +41,34 @@ def test_a_gvisor_box_omits_the_limits_that_gvisor_refuses() -> None:
 
 
 def test_a_match_records_the_named_runtime() -> None:
-    assert container_runtimes.find_runtime(INFO, "runsc").digest("sha256:1") == "sha256:1+runsc"
-    assert container_runtimes.find_runtime(INFO, "runc").digest("sha256:1") == "sha256:1+runc"
+    assert docker_engine.find_runtime(INFO, "runsc").digest("sha256:1") == "sha256:1+runsc"
+    assert docker_engine.find_runtime(INFO, "runc").digest("sha256:1") == "sha256:1+runc"
 
 
 def test_gvisor_is_recognised_by_the_program() -> None:
-    assert container_runtimes.find_runtime(INFO, "boxes").is_gvisor
-    assert not container_runtimes.find_runtime(INFO, "runc").is_gvisor
-    assert not container_runtimes.find_runtime(INFO, "elsewhere").is_gvisor
+    assert docker_engine.find_runtime(INFO, "boxes").is_gvisor
+    assert not docker_engine.find_runtime(INFO, "runc").is_gvisor
+    assert not docker_engine.find_runtime(INFO, "elsewhere").is_gvisor
 
 
 def test_an_unknown_runtime_is_refused_with_the_lines_to_write() -> None:
     with pytest.raises(HostFault, match=r"knows no 'kata' \(it has boxes, closed") as refusal:
-        container_runtimes.find_runtime(INFO, "kata")
+        docker_engine.find_runtime(INFO, "kata")
     assert "/etc/docker/daemon.json" in str(refusal.value)
     assert "\n" not in str(refusal.value)
     with pytest.raises(HostFault, match="knows no 'runsc'"):
-        container_runtimes.find_runtime({}, "runsc")
+        docker_engine.find_runtime({}, "runsc")
 
 
 def test_gvisor_without_open_unix_sockets_is_refused() -> None:
     with pytest.raises(HostFault, match="closed runs without --host-uds=open"):
-        container_runtimes.find_runtime(INFO, "closed")
+        docker_engine.find_runtime(INFO, "closed")
 
 
 def test_the_suggested_engine_configuration_is_accepted() -> None:
-    written = json.loads(container_runtimes.SNIPPET)
-    assert container_runtimes.find_runtime(
-        {"Runtimes": written["runtimes"]}, container_runtimes.GVISOR
+    written = json.loads(docker_engine.SNIPPET)
+    assert docker_engine.find_runtime(
+        {"Runtimes": written["runtimes"]}, docker_engine.GVISOR
     ).is_gvisor
 
 

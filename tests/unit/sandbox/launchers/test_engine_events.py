@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from sandbox.errors import EngineAway
-from sandbox.launchers import engine_events as engine_events
-from sandbox.launchers.engine_events import EngineEvents
+from sandbox.launchers import docker_engine as engine_events
+from sandbox.launchers.docker_engine import EngineEvents
 
 BOX = "b" * 64
 

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from sandbox.errors import HostFault
-from sandbox.launchers import system_libraries
+from sandbox.launchers import box_files
 
 PROGRAM = os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
 STDLIB = sysconfig.get_path("stdlib")
 
 
 def test_copies_hold_every_library_of_the_interpreter(tmp_path: Path) -> None:
-    home = system_libraries.copy_libraries(tmp_path, PROGRAM, STDLIB)
+    home = box_files.copy_libraries(tmp_path, PROGRAM, STDLIB)
     names = {path.name for path in home.rglob("*") if path.is_file()}
     modules = [str(path) for path in Path(STDLIB, "lib-dynload").glob("[!_]*.so")]
     told = subprocess.run(["ldd", PROGRAM, *modules], capture_output=True, text=True, check=False)
@@ -28,7 +28,7 @@ def test_copies_hold_every_library_of_the_interpreter(tmp_path: Path) -> None:
 
 
 def test_a_copied_program_starts_with_the_copied_loader_only(tmp_path: Path) -> None:
-    home = system_libraries.copy_libraries(tmp_path, PROGRAM, STDLIB)
+    home = box_files.copy_libraries(tmp_path, PROGRAM, STDLIB)
     loader = next(path for path in home.rglob("ld-*") if path.is_file())
     folders = ":".join({str(path.parent) for path in home.rglob("libc.*")})
     command = [str(loader), "--library-path", folders, PROGRAM, "-I", "-S", "-c"]
@@ -42,19 +42,19 @@ def test_a_copied_program_starts_with_the_copied_loader_only(tmp_path: Path) -> 
 def test_a_changed_interpreter_is_copied_again(tmp_path: Path) -> None:
     program = tmp_path / "python"
     shutil.copy(PROGRAM, program)
-    first = system_libraries.copy_libraries(tmp_path, str(program), STDLIB)
+    first = box_files.copy_libraries(tmp_path, str(program), STDLIB)
     made_at = first.stat().st_mtime_ns
-    assert system_libraries.copy_libraries(tmp_path, str(program), STDLIB) == first
+    assert box_files.copy_libraries(tmp_path, str(program), STDLIB) == first
     assert first.stat().st_mtime_ns == made_at
     os.utime(program, (1, 1))
-    assert system_libraries.copy_libraries(tmp_path, str(program), STDLIB) != first
+    assert box_files.copy_libraries(tmp_path, str(program), STDLIB) != first
 
 
 def test_links_give_every_copy_the_usual_path(tmp_path: Path) -> None:
-    home = system_libraries.copy_libraries(tmp_path, PROGRAM, STDLIB)
-    paths = dict((path, target) for target, path in system_libraries.library_links(home))
-    assert all(target == system_libraries.MOUNTED + path for path, target in paths.items())
-    folders = system_libraries.link_folders(home)
+    home = box_files.copy_libraries(tmp_path, PROGRAM, STDLIB)
+    paths = dict((path, target) for target, path in box_files.library_links(home))
+    assert all(target == box_files.MOUNTED + path for path, target in paths.items())
+    folders = box_files.link_folders(home)
     assert {os.path.dirname(path) for path in paths} <= set(folders)
     assert folders == sorted(folders)
     assert os.path.exists(next(path for path in paths if "/libc.so" in path))
@@ -63,7 +63,7 @@ def test_links_give_every_copy_the_usual_path(tmp_path: Path) -> None:
 def test_an_interpreter_without_a_c_library_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(system_libraries, "_needed_libraries", lambda program, folder: iter(()))
+    monkeypatch.setattr(box_files, "_needed_libraries", lambda program, folder: iter(()))
     with pytest.raises(HostFault, match="no C library"):
-        system_libraries.copy_libraries(tmp_path, PROGRAM, STDLIB)
+        box_files.copy_libraries(tmp_path, PROGRAM, STDLIB)
     assert list((tmp_path / "systems").iterdir()) == []

@@ -7,8 +7,7 @@ import socket
 import threading
 
 from sandbox.match.cpu_meter import CpuMeter
-from sandbox.match.loan_endings import Ending
-from sandbox.match.loans import Loan
+from sandbox.match.loans import Ending, Loan
 
 
 class IgnoresEndMessage(Loan):

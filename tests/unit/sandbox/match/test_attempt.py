@@ -13,9 +13,9 @@ from sandbox.errors import AgentAway, SeatsAway
 from sandbox.match import attempt, referee
 from sandbox.match.attempt import Attempt, Lenders
 from sandbox.match.clock import Clock
-from sandbox.match.episode_request import EpisodeRequest
 from sandbox.match.gpu_turn import GpuTurn
 from sandbox.match.loans import Loan, SeatRequest
+from sandbox.match.referee import EpisodeRequest
 from tests.integration.counting import Counting
 
 STEPS, SEATS = 200, 4

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sandbox.match import move_cost
-from sandbox.match.charge_formula import compute_move_cost
 from sandbox.match.cpu_meter import CpuMeter, OwnRunQueue
-from sandbox.match.move_cost import DOUBT_STEP_SECONDS, MoveCosts
+from sandbox.match.move_cost import DOUBT_STEP_SECONDS, MoveCosts, compute_move_cost
 from tests.unit.sandbox.match.metered_seats import Files, seat_costs
 from tests.unit.sandbox.match.metered_seats import files as files
 from tests.unit.sandbox.match.metered_seats import own as own

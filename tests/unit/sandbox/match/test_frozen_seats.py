@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from games.protocol import Json, Verdict
-from sandbox.match import referee, running_episode
+from sandbox.match import referee
 from sandbox.match.clock import Clock
 from sandbox.match.cpu_meter import CpuMeter
-from sandbox.match.episode_request import EpisodeRequest
 from sandbox.match.move_cost import OFF_TURN_SECONDS
+from sandbox.match.referee import EpisodeRequest
 from sandbox.match.seat import Seat
 from tests.integration.counting import Counting
 from tests.unit.sandbox.match.answering_loans import IgnoresEndMessage
@@ -73,7 +73,7 @@ class Pondering:
 
 @pytest.fixture
 def pondering(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pondering]:
-    monkeypatch.setattr(running_episode, "end_all", lambda loans: None)
+    monkeypatch.setattr(referee, "end_all", lambda loans: None)
     found = Pondering(tmp_path)
     with contextlib.closing(found.meter):
         yield found

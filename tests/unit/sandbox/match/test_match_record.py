@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from games.protocol import Outcome, Verdict
-from sandbox.match.charge_formula import MoveCost
 from sandbox.match.clock import Clock
-from sandbox.match.loan_endings import MoveLog
+from sandbox.match.loans import MoveLog
 from sandbox.match.match_record import (
     LOG_CHARS,
     MOVE_CHARS,
@@ -19,6 +18,7 @@ from sandbox.match.match_record import (
     SeatRecord,
     read_log,
 )
+from sandbox.match.move_cost import MoveCost
 from sandbox.match.seat_faults import invalid_move_fault
 
 

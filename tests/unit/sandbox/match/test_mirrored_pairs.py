@@ -10,7 +10,7 @@ import pytest
 
 from games.episode import Episode
 from games.protocol import Verdict
-from sandbox.match import mirrored_pairs
+from sandbox.match import match_record
 from sandbox.match.match_record import PlayedMatch, SeatRecord, SeatReport, read_log
 from sandbox.match.seat_faults import SeatFault
 
@@ -38,7 +38,7 @@ def played(first: PlayedMatch, second: PlayedMatch) -> tuple[PlayedMatch, list[t
         return (first, second)[len(seated) - 1]
 
     game: Any = SimpleNamespace(mirrored=True)
-    return mirrored_pairs.play_match(game, 2, play), seated
+    return match_record.play_match(game, 2, play), seated
 
 
 def test_the_sum_of_both_episodes_decides_a_pair() -> None:
@@ -92,5 +92,5 @@ def test_a_failed_seat_gets_the_worst_reward_of_the_pair() -> None:
 def test_an_unmirrored_match_is_one_episode() -> None:
     game: Any = SimpleNamespace(mirrored=False)
     one = episode(report(1.0), report(0.0))
-    assert mirrored_pairs.play_match(game, 2, lambda lineup: one) is one
+    assert match_record.play_match(game, 2, lambda lineup: one) is one
     assert one.episodes == (one.episode,)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.match.charge_formula import compute_move_cost
 from sandbox.match.cpu_meter import OwnRunQueue
+from sandbox.match.move_cost import compute_move_cost
 from tests.unit.sandbox.match.metered_seats import Files, seat_costs
 from tests.unit.sandbox.match.metered_seats import files as files
 from tests.unit.sandbox.match.metered_seats import own as own

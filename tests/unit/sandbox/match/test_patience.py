@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.match.charge_formula import compute_move_cost
 from sandbox.match.cpu_meter import OwnRunQueue
-from sandbox.match.move_cost import OWN_DOING_SECONDS
+from sandbox.match.move_cost import OWN_DOING_SECONDS, compute_move_cost
 from tests.unit.sandbox.match.metered_seats import Files, seat_costs
 from tests.unit.sandbox.match.metered_seats import files as files
 from tests.unit.sandbox.match.metered_seats import own as own

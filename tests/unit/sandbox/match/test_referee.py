@@ -20,15 +20,14 @@ from games.forks import Fork
 from games.hungry_geese import HungryGeese, State
 from games.protocol import Json, Measure, Outcome, Verdict
 from sandbox.errors import BundleRefused, GameFault, HostFault
-from sandbox.match import referee, running_episode
+from sandbox.match import referee
 from sandbox.match.clock import Clock
-from sandbox.match.episode_request import EpisodeRequest
 from sandbox.match.gpu_turn import GpuTurn
 from sandbox.match.loans import Loan
 from sandbox.match.match_record import PlayedMatch
 from sandbox.match.questions import StopReached
+from sandbox.match.referee import REFEREE_NICE, EpisodeRequest
 from sandbox.match.seeds import game_random, seat_seed
-from sandbox.match.thread_priority import REFEREE_NICE
 from tests.unit.sandbox.match.answering_loans import IgnoresEndMessage
 
 GEESE = GAMES["hungry_geese"]
@@ -183,8 +182,8 @@ def test_every_seat_has_a_seed_separate_from_the_game() -> None:
 
 def test_the_monitor_of_delays_keeps_the_usual_priority(monkeypatch: pytest.MonkeyPatch) -> None:
     """Before the boxes it would never be late, and agents would pay for a busy node."""
-    monkeypatch.setattr(running_episode, "END_SECONDS", 0.001)
-    monkeypatch.setattr(running_episode, "end_all", lambda loans: None)
+    monkeypatch.setattr(referee, "END_SECONDS", 0.001)
+    monkeypatch.setattr(referee, "end_all", lambda loans: None)
     found: list[int] = []
 
     def look(step: int) -> None:
@@ -212,8 +211,8 @@ def test_apparent_waiting_at_the_end_does_not_void_the_match(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Long before it is late by its own clock.
-    monkeypatch.setattr(running_episode, "END_SECONDS", 0.001)
-    monkeypatch.setattr(running_episode, "end_all", lambda loans: None)  # the node's part
+    monkeypatch.setattr(referee, "END_SECONDS", 0.001)
+    monkeypatch.setattr(referee, "end_all", lambda loans: None)  # the node's part
     loan = IgnoresEndMessage()
     loans: list[Loan | BundleRefused] = [loan, REFUSED]
     configuration = GEESE.configure({"episodeSteps": 3})
@@ -238,9 +237,9 @@ class Neighboured(GpuTurn):
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         super().__init__(-1)
         self._waited = 0.0
-        monkeypatch.setattr(running_episode, "monotonic", self._now)
-        monkeypatch.setattr(running_episode, "end_all", lambda loans: None)
-        monkeypatch.setattr(running_episode, "END_SECONDS", 0.001)
+        monkeypatch.setattr(referee, "monotonic", self._now)
+        monkeypatch.setattr(referee, "end_all", lambda loans: None)
+        monkeypatch.setattr(referee, "END_SECONDS", 0.001)
 
     def _now(self) -> float:
         return time.monotonic() + self._waited
@@ -274,7 +273,7 @@ def test_waiting_for_a_gpu_does_not_void_the_match(monkeypatch: pytest.MonkeyPat
 
 
 def test_waiting_for_a_gpu_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running_episode, "GPU_WAIT_SECONDS", 110.0)
+    monkeypatch.setattr(referee, "GPU_WAIT_SECONDS", 110.0)
     with pytest.raises(HostFault, match=r"did not end within 160 s"):
         Neighboured(monkeypatch).play()
 
@@ -309,7 +308,7 @@ class Slow(IgnoresEndMessage):
 def test_none_warning_of_a_fork_counts_only_the_agents_own_moves(
     monkeypatch: pytest.MonkeyPatch, steps: int, by_hand: tuple[str, ...], warning: str | None
 ) -> None:
-    monkeypatch.setattr(running_episode, "end_all", lambda loans: None)
+    monkeypatch.setattr(referee, "end_all", lambda loans: None)
     clock, rules = Clock(act_seconds=1, bank_seconds=1), GEESE.configure({"episodeSteps": 12})
 
     def request(rules: Any, loans: list[Slow]) -> EpisodeRequest:
@@ -328,7 +327,7 @@ def test_none_warning_of_a_fork_counts_only_the_agents_own_moves(
 def test_before_a_fork_no_seat_spends_the_recorded_bank_again_in_each_step(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(running_episode, "end_all", lambda loans: None)
+    monkeypatch.setattr(referee, "end_all", lambda loans: None)
     clock = Clock(act_seconds=0.02, bank_seconds=0.3)
     record = referee.play_episode(
         EpisodeRequest(

@@ -9,15 +9,12 @@ import pytest
 
 from games.protocol import Verdict
 from sandbox.errors import HostTooSlow
-from sandbox.match.charge_formula import MoveCost
 from sandbox.match.clock import Clock
 from sandbox.match.cpu_meter import CpuMeter, OwnRunQueue
-from sandbox.match.loan_endings import Ending
-from sandbox.match.loans import Loan
-from sandbox.match.match_timing import MatchTiming
-from sandbox.match.move_cost import MoveCosts
+from sandbox.match.loans import Ending, Loan
+from sandbox.match.move_cost import MoveCost, MoveCosts
 from sandbox.match.questions import NoAnswerCause, Question
-from sandbox.match.seat import Seat
+from sandbox.match.seat import MatchTiming, Seat
 
 CLOCK = Clock(act_seconds=0.5, bank_seconds=0.0)
 LENIENT = frozenset({Verdict.TIMEOUT})

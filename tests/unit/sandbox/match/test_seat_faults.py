@@ -12,8 +12,8 @@ from games.protocol import Verdict
 from sandbox.box import harness
 from sandbox.box.bundle_manifest import Contract
 from sandbox.match import seat_faults
-from sandbox.match.charge_formula import MoveCost
 from sandbox.match.clock import Clock, TimeCharge
+from sandbox.match.move_cost import MoveCost
 from sandbox.match.seat_faults import LONGEST_REASON, SeatFault
 
 TRACE = """Traceback (most recent call last):

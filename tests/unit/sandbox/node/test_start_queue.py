@@ -8,7 +8,7 @@ from concurrent.futures import wait
 
 import pytest
 
-from sandbox.node.start_queue import StartQueue
+from sandbox.node.box_pool import StartQueue
 
 SECONDS = 120.0
 """Time limit for a thread to act; only a failing test waits that long."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.remote import outage
-from sandbox.remote.outage import HOSTS, MOST_HOSTS, OutageDetector
+from sandbox.remote import daemon
+from sandbox.remote.daemon import HOSTS, MOST_HOSTS, OutageDetector
 
 
 def test_failures_of_one_host_are_not_an_outage() -> None:
@@ -31,5 +31,5 @@ def test_old_failures_do_not_count_as_an_outage(monkeypatch: pytest.MonkeyPatch)
     for number in range(MOST_HOSTS):
         outage_detector.record(f"host {number}", is_reached=False)
     assert outage_detector.is_own_network_down, "the oldest is forgotten first"
-    monkeypatch.setattr(outage, "WINDOW_SECONDS", 0.0)
+    monkeypatch.setattr(daemon, "WINDOW_SECONDS", 0.0)
     assert not outage_detector.is_own_network_down

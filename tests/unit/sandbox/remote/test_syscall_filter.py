@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.remote import syscall_filter
+from sandbox.remote import caller_processes
 
 ROOT = Path(__file__).parents[4]
 TRIES = """
@@ -95,10 +95,10 @@ def test_a_compromised_caller_reaches_no_other_process() -> None:
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 def test_the_filter_program_fits_the_kernel_limit(machine: str) -> None:
-    assert 100 < len(syscall_filter.filter_program(machine)) < 4096
+    assert 100 < len(caller_processes.filter_program(machine)) < 4096
 
 
 def test_no_caller_starts_without_a_filter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.uname", lambda: type("U", (), {"machine": "riscv64"}))
     with pytest.raises(OSError, match="written for riscv64"):
-        syscall_filter.compile_filter()
+        caller_processes.compile_filter()
