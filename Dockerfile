@@ -19,7 +19,7 @@ RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin peck \
 COPY --from=environment /opt/peck /opt/peck
 COPY . /srv/peck
 # Compiles all modules now, because containers run read-only.
-RUN python -m compileall -q -j 0 /srv/peck/egress /srv/peck/games /srv/peck/ladder /srv/peck/sandbox /srv/peck/services /srv/peck/workers
+RUN python -m compileall -q -j 0 /srv/peck/egress /srv/peck/estimates /srv/peck/games /srv/peck/ladder /srv/peck/sandbox /srv/peck/services /srv/peck/workers
 ENV PATH=/opt/peck/bin:$PATH PYTHONPATH=/srv/peck PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
 WORKDIR /srv/peck
 USER peck

@@ -23,8 +23,8 @@ import numpy.typing as npt
 
 from benchmarks.comparisons import our_ends
 from benchmarks.report_tables import aligned, describe_machine
-from ladder.scrims.comparison.pairs import share_beaten
-from ladder.scrims.comparison.verdicts import Rule, default_pairs
+from estimates.comparison import Rule, default_pairs
+from estimates.comparison_report import share_beaten
 from sandbox.match import local_match
 from services.cli.local_comparison import LocalComparison, compare
 from services.cli.local_node import LauncherName, node_socket

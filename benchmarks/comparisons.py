@@ -20,8 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.report_tables import aligned, describe_machine
-from ladder.scrims.comparison.confidence_sequence import log_capital
-from ladder.scrims.comparison.verdicts import ERROR, STATISTIC, default_pairs
+from estimates.comparison import ERROR, STATISTIC, default_pairs, log_capital
 
 Array = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]

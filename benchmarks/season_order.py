@@ -29,9 +29,9 @@ from numpy.typing import NDArray
 from benchmarks import node_harness, report_tables
 from benchmarks.rating.official_ladder import BETA, START, Official
 from benchmarks.rating.worlds import Flags, Floats, Ints, World
+from estimates.intervals import half_width
 from games import GAMES
 from games.protocol import Json, placements_from_scores
-from ladder.confidence_intervals import half_width
 from ladder.ratings.official.fit import Fit, fit
 from ladder.ratings.official.game_table import GameTable
 from ladder.ratings.official.learned_priors import Prior

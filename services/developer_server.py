@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-OWN_PACKAGES: Final = ("egress", "games", "ladder", "sandbox", "services", "workers")
+OWN_PACKAGES: Final = ("egress", "estimates", "games", "ladder", "sandbox", "services", "workers")
 """Our packages. A change in one of their files restarts the parts."""
 
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from ladder.confidence_intervals import Z95, expand_student_quantile, wilson_interval
+from estimates.intervals import Z95, expand_student_quantile, wilson_interval
 from ladder.field_types import RECORD
 
 

@@ -21,7 +21,7 @@ from typing import Final
 import numpy as np
 from psycopg.rows import class_row
 
-from ladder.confidence_intervals import expand_student_quantile
+from estimates.intervals import expand_student_quantile
 from ladder.database.db import Connection, atomic_function
 from ladder.ids import MachineId, UserId
 from ladder.machines import machines

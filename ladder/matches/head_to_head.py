@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from ladder.confidence_intervals import wilson_interval
+from estimates.intervals import wilson_interval
 from ladder.database.db import Connection
 from ladder.enums import MatchKind
 from ladder.errors import Invalid

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from ladder.confidence_intervals import wilson_interval
+from estimates.intervals import wilson_interval
 from ladder.leagues.medals import BEST_FIRST, Medal, MedalRules
 from ladder.ratings.official.standing import DRAWS
 

@@ -14,7 +14,7 @@ from math import ceil, erf, sqrt
 from statistics import fmean, median
 from typing import Final
 
-from ladder.confidence_intervals import Z95
+from estimates.intervals import Z95
 from ladder.ids import AgentId, EntryId, MatchId
 from ladder.matches.pairing.information_gain import fisher_information
 from ladder.ratings.rating_updates import Rating

@@ -10,7 +10,7 @@ from typing import Final
 
 from psycopg.rows import class_row
 
-from ladder.confidence_intervals import wilson_interval
+from estimates.intervals import wilson_interval
 from ladder.database.db import Connection
 from ladder.ids import AgentId, EntryId, MatchId, SeasonId
 from ladder.ratings import standing_versions

@@ -16,8 +16,8 @@ from typing import Final
 
 from psycopg.rows import class_row, dict_row
 
+from estimates.intervals import wilson_interval
 from ladder import ids
-from ladder.confidence_intervals import wilson_interval
 from ladder.database.db import Connection, atomic_function
 from ladder.entries import agents
 from ladder.enums import VoidCause

@@ -10,8 +10,8 @@ from typing import Any, Final
 from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
+from estimates.intervals import wilson_interval
 from ladder import ids
-from ladder.confidence_intervals import wilson_interval
 from ladder.database.db import Connection, atomic_function
 from ladder.entries import entries
 from ladder.entries.entries import USUAL_PROFILE

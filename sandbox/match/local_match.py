@@ -14,7 +14,6 @@ import contextlib
 import hashlib
 import hmac
 import json
-import math
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,6 +22,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Final, TypeVar
 
+from estimates.intervals import wilson_interval
 from games.episode import Episode, to_bytes
 from games.forks import Fork
 from games.kaggle_formats import GAME_NAMES, episode_json, log_json
@@ -295,19 +295,6 @@ def summarize_agents(plan: LocalPlan, results: Sequence[LocalResult]) -> tuple[A
 def summary_json(summaries: Sequence[AgentSummary]) -> dict[str, Any]:
     """The last line of ``peck run --json`` for a batch."""
     return {"kind": "summary", "agents": [asdict(one) for one in summaries]}
-
-
-def wilson_interval(wins: float, games: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of a rate; (0, 1) if nothing was played."""
-    if games == 0:
-        return 0.0, 1.0
-    z = 1.959964
-    rate = wins / games
-    scale = 1 + z * z / games
-    middle = (rate + z * z / (2 * games)) / scale
-    half = z * math.sqrt(rate * (1 - rate) / games + z * z / (4 * games * games)) / scale
-    # Rounding must not move an end past the rate.
-    return max(0.0, min(rate, middle - half)), min(1.0, max(rate, middle + half))
 
 
 def _summarize_agent(name: str, agent: int, results: Sequence[LocalResult]) -> AgentSummary:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
-from ladder.scrims.comparison.verdicts import Picture, Rule
+from estimates.comparison import Picture, Rule
 from services.cli.display import stdout, table
 
 BAR_COLUMNS: Final = 31

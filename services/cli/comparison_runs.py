@@ -14,8 +14,7 @@ from typing import Any, Final
 
 import typer
 
-from ladder.errors import Invalid
-from ladder.scrims.comparison.verdicts import EXIT_STATUS, MARGIN, Rule, Verdict, default_pairs
+from estimates.comparison import EXIT_STATUS, MARGIN, Rule, RuleError, Verdict, default_pairs
 from sandbox.errors import SandboxError
 from sandbox.match import local_match
 from services.api_client import ApiError, Unreachable
@@ -35,7 +34,7 @@ from services.cli.local_plan import (
 from services.cli.saved_login import MissingInput
 from services.cli.server_comparison import ServerComparison
 
-ERRORS: Final = (RunError, SandboxError, Invalid, ApiError, Unreachable, MissingInput, OSError)
+ERRORS: Final = (RunError, SandboxError, RuleError, ApiError, Unreachable, MissingInput, OSError)
 
 
 def run(asked: AskedComparison, coming: ComingNode | None) -> int:

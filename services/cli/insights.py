@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ladder.confidence_intervals import half_width
+from estimates.intervals import half_width
 from ladder.fault_reasons import short_reason
 from services.api_client import Client, Json
 from services.cli.display import (

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from ladder.confidence_intervals import half_width
+from estimates.intervals import half_width
 from services.api_client import Client, Json
 from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
 from services.cli.name_lookup import find_season_id

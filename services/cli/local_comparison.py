@@ -8,12 +8,17 @@ from pathlib import Path
 from time import monotonic
 from typing import Final
 
+from estimates import comparison_report
+from estimates.comparison import Picture, Rule, RunningComparison
+from estimates.comparison_report import (
+    GameOfPair,
+    PairPlan,
+    PlayedPair,
+    Report,
+    plan_pair,
+    report_of,
+)
 from games.episode import first_different_move, to_bytes
-from ladder.scrims.comparison import analysis
-from ladder.scrims.comparison.analysis import GameOfPair, PlayedPair
-from ladder.scrims.comparison.pairs import PairPlan, plan_pair
-from ladder.scrims.comparison.report import Report, report_of
-from ladder.scrims.comparison.verdicts import Picture, Rule, RunningComparison
 from sandbox.errors import HostFault
 from sandbox.match import local_match
 from sandbox.match.local_match import LocalGame, LocalPlan, LocalResult
@@ -78,7 +83,7 @@ class PlayedComparison:
     @property
     def telling(self) -> list[FirstDifference]:
         """First different moves of the pairs with the largest differences."""
-        told = analysis.most_telling(self.pairs, TELLING_PAIRS)
+        told = comparison_report.most_telling(self.pairs, TELLING_PAIRS)
         found = (self.first_differences.get(pair.number) for pair in told)
         return [one for one in found if one is not None]
 

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
-from ladder.scrims.comparison.verdicts import Picture, Rule
+from estimates.comparison import Picture, Rule
 from services.api_client import Client, Json, Unreachable
 from services.cli.comparison_display import RunningPicture
 from services.cli.display import stderr, timestamp_text

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ladder.confidence_intervals import half_width
+from estimates.intervals import half_width
 from services.api_client import Json
 from services.cli.display import AsJson, print_json, stdout, table
 from services.cli.moderation import League, Reason

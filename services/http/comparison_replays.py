@@ -8,14 +8,15 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from estimates import comparison_report
+from estimates.comparison_report import PlayedPair
 from games import episode as episodes
 from games.episode import Episode
 from ladder.database.blobs import Blobs
 from ladder.database.db import Connection
 from ladder.ids import MatchId
 from ladder.matches import history
-from ladder.scrims.comparison import analysis, stored_pairs
-from ladder.scrims.comparison.analysis import PlayedPair
+from ladder.scrims.comparison import stored_pairs
 from ladder.scrims.comparison.comparisons import Comparison
 from services.http.app_state import State
 
@@ -69,7 +70,7 @@ def analyse_replays(
 def _analyse(
     blobs: Blobs, conn: Connection, comparison: Comparison, pairs: Sequence[PlayedPair]
 ) -> ReplayAnalysis:
-    chosen = analysis.most_telling(pairs, PAIRS_READ) or list(pairs[:PAIRS_READ])
+    chosen = comparison_report.most_telling(pairs, PAIRS_READ) or list(pairs[:PAIRS_READ])
     wanted = {pair.number: pair for pair in chosen}
     issued = [
         pair

@@ -27,7 +27,7 @@ TOP: Final = "pecking-order"
 """The folder that the archive makes."""
 FILES: Final = ("peck", "LICENSE", "requirements.lock", "scripts/bootstrap.py")
 PACKAGES: Final = (
-    *("egress", "games", "ladder", "sandbox", "services", "workers"),
+    *("egress", "estimates", "games", "ladder", "sandbox", "services", "workers"),
     "deploy/images",  # `peck run` builds these where it finds Docker
 )
 SUFFIXES: Final = frozenset(

@@ -7,7 +7,7 @@ from typing import Final
 
 from markupsafe import Markup
 
-from ladder.scrims.comparison.verdicts import Picture
+from estimates.comparison import Picture
 from services.web.formatting import signed_text
 from services.web.rating_curve import DrawingFrame
 

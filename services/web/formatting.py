@@ -14,8 +14,8 @@ from urllib.parse import quote, urlencode
 
 from markupsafe import Markup, escape
 
+from estimates.intervals import half_width
 from games import GAMES
-from ladder.confidence_intervals import half_width
 from ladder.entries.records import Newcomers
 from ladder.fault_reasons import DETAILS, OBSERVED, short_reason
 from ladder.leagues.measures import Estimate

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
-from ladder.confidence_intervals import half_width
+from estimates.intervals import half_width
 from ladder.database.db import Connection
 from ladder.ids import TeamId
 from ladder.leagues.medals import Medal

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from markupsafe import Markup
 
-from ladder.confidence_intervals import half_width
+from estimates.intervals import half_width
 from services.web import chart_texts, formatting
 
 

@@ -15,7 +15,7 @@ from services.environment_variables import Environment
 from services.supervised_process import SETTINGS_OF_PROCESS
 
 CHECKOUT = Path(__file__).parents[2]
-PACKAGES = ("egress", "games", "ladder", "sandbox", "services", "workers")
+PACKAGES = ("egress", "estimates", "games", "ladder", "sandbox", "services", "workers")
 READERS = {
     "ladder/database/blobs.py": "AWS_ENDPOINT, which the S3 library reads",
     "sandbox/settings.py": "the node's settings",

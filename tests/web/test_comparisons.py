@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 from playwright.sync_api import expect
 
+from estimates.comparison import Verdict
 from ladder.database import db
 from ladder.database.db import Connection
 from ladder.ids import ComparisonId, MatchId
 from ladder.people import tokens
 from ladder.scrims.comparison import progress, stored_pairs
-from ladder.scrims.comparison.verdicts import Verdict
 from tests.web.conftest import Site, Tab
 from tests.web.games_played import play_queued
 from tests.web.test_accessibility import problems

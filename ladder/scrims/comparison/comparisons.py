@@ -12,6 +12,7 @@ from psycopg import Rollback
 from psycopg.rows import class_row, dict_row
 from psycopg.types.json import Jsonb
 
+from estimates.comparison import Rule, Verdict
 from ladder import ids
 from ladder.database.db import Connection, atomic_function
 from ladder.enums import VoidCause
@@ -21,7 +22,6 @@ from ladder.leagues.records import Season
 from ladder.matches import matches
 from ladder.people.resources import SubmissionResource
 from ladder.scrims import scrims
-from ladder.scrims.comparison.verdicts import Rule, Verdict
 
 MOST_RUNNING: Final = 5
 """Comparisons of a team at a time."""

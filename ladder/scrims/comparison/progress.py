@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from estimates.comparison import Verdict, picture_after
 from ladder.database.db import Connection
 from ladder.enums import VoidCause
 from ladder.errors import Conflict, NotFound
@@ -27,7 +28,6 @@ from ladder.scrims.comparison.stored_pairs import (
     pair_plan,
     played_pairs,
 )
-from ladder.scrims.comparison.verdicts import Verdict, picture_after
 
 PAIRS_AT_ONCE: Final = 8
 """Pairs of a comparison that are queued or running at a time."""

@@ -6,17 +6,19 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ladder.field_types import Key
-from ladder.scrims.comparison.comparisons import MOST_OPPONENTS
-from ladder.scrims.comparison.verdicts import (
+from estimates.comparison import (
     LEAST_MARGIN,
     MARGIN,
     MOST_MARGIN,
     MOST_PAIRS,
     MOST_VARIANTS,
     Rule,
+    RuleError,
     default_pairs,
 )
+from ladder.errors import Invalid
+from ladder.field_types import Key
+from ladder.scrims.comparison.comparisons import MOST_OPPONENTS
 
 
 class NewComparison(BaseModel):
@@ -46,6 +48,9 @@ class NewComparison(BaseModel):
 
     @property
     def rule(self) -> Rule:
-        """What decides the comparison."""
+        """What decides the comparison. Raises Invalid for more pairs than are allowed."""
         pairs = default_pairs(self.margin) if self.pairs is None else self.pairs
-        return Rule(self.margin, pairs, self.variants)
+        try:
+            return Rule(self.margin, pairs, self.variants)
+        except RuleError as error:
+            raise Invalid(error.field, error.message) from None

@@ -7,13 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from estimates.comparison import Picture, picture_after
+from estimates.comparison_report import (
+    GameOfPair,
+    PairPlan,
+    PlayedPair,
+    Report,
+    plan_pair,
+    report_of,
+)
 from ladder.database.db import Connection
 from ladder.ids import ComparisonId, MatchId
-from ladder.scrims.comparison.analysis import GameOfPair, PlayedPair
 from ladder.scrims.comparison.comparisons import Comparison
-from ladder.scrims.comparison.pairs import PairPlan, plan_pair
-from ladder.scrims.comparison.report import Report, report_of
-from ladder.scrims.comparison.verdicts import Picture, picture_after
 
 COURSE_POINTS: Final = 100
 

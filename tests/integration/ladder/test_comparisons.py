@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from estimates.comparison import Rule, Verdict
 from ladder.entries import agents, entries
 from ladder.enums import VoidCause
 from ladder.errors import Conflict, Invalid, NotFound
@@ -26,7 +27,6 @@ from ladder.scrims.comparison.progress import (
     advance,
     comparisons_to_advance,
 )
-from ladder.scrims.comparison.verdicts import Rule, Verdict
 from tests.integration.ladder.contest import Contest
 
 Placing = Callable[[bool], list[int]]

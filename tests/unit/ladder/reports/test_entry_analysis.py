@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ladder.confidence_intervals import Z95
+from estimates.intervals import Z95
 from ladder.ids import AgentId, EntryId, MatchId
 from ladder.matches.pairing.information_gain import fisher_information
 from ladder.ratings.rating_updates import Rating

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,7 +18,6 @@ from sandbox.match.local_match import (
     rotated_seats,
     seed_of_game,
     summarize_agents,
-    wilson_interval,
 )
 from sandbox.match.match_record import PlayedMatch, SeatReport
 
@@ -72,18 +70,6 @@ def test_shared_first_places_split_the_win() -> None:
     assert (first.agent, first.wins, first.mean_placement) == ("a", 1.5, 1.0)
     assert (second.agent, second.wins, second.mean_placement) == ("b", 0.5, 1.5)
     assert first.win_rate == 0.75
-
-
-@given(st.integers(1, 500), st.data())
-def test_the_interval_contains_the_rate(games: int, data: st.DataObject) -> None:
-    wins = data.draw(st.integers(0, games))
-    low, high = wilson_interval(wins, games)
-    assert 0 <= low <= wins / games <= high <= 1
-
-
-def test_wilson_interval_matches_the_textbook() -> None:
-    assert wilson_interval(8, 10) == pytest.approx((0.4902, 0.9433), abs=1e-4)
-    assert wilson_interval(0, 0) == (0.0, 1.0)
 
 
 def test_the_longest_match_covers_the_full_clock_of_every_seat() -> None:

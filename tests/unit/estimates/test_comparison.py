@@ -9,16 +9,21 @@ import numpy as np
 import pytest
 
 from benchmarks import comparisons
-from ladder.errors import Invalid
-from ladder.scrims.comparison.confidence_sequence import log_capital, lower_bound, upper_bound
-from ladder.scrims.comparison.normalized_elo import log_likelihood_ratio, pair_counts
-from ladder.scrims.comparison.verdicts import (
+from estimates.comparison import (
     ERROR,
     Rule,
+    RuleError,
     RunningComparison,
     Verdict,
+    log_capital,
+    log_likelihood_ratio,
+    lower_bound,
+    pair_counts,
     picture_after,
+    upper_bound,
 )
+from ladder.errors import Invalid
+from ladder.scrims.comparison.request_model import NewComparison
 
 
 @pytest.mark.parametrize(
@@ -115,9 +120,14 @@ def test_declared_series_needs_stronger_evidence() -> None:
     ],
 )
 def test_refused_number_names_its_field(field: str, values: dict[str, float]) -> None:
-    with pytest.raises(Invalid) as refused:
+    with pytest.raises(RuleError) as refused:
         Rule(**values)  # type: ignore[arg-type]
     assert refused.value.field == field
+
+
+def test_request_for_a_tiny_margin_without_pairs_is_refused() -> None:
+    with pytest.raises(Invalid, match="pairs: must be from 1 to"):
+        _ = NewComparison(old="a", new="b", opponents=[], margin=0.01).rule
 
 
 def test_simulated_errors_stay_below_five_percent() -> None:

@@ -1,20 +1,65 @@
-"""Says where two versions differ: by seat, by opponent, and by what their games cost.
+"""Draws the pairs of a comparison, scores their games, and reports where two versions differ.
 
-These figures help to find out why. They decide nothing: their intervals hold once, not at each
-look, and among many seats and opponents some differ by chance.
+Seat and opponents are drawn at random for each pair. So all pairs have the same mean difference,
+which the confidence sequence needs: fixed turns would let it depend on the number of the pair.
+
+The figures by seat, by opponent and by cost help to find out why. They decide nothing: their
+intervals hold once, not at each look, and among many seats and opponents some differ by chance.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import sqrt
+from random import Random
 from statistics import fmean, stdev
 from typing import Final
 
-from ladder.confidence_intervals import half_width
-from ladder.scrims.comparison.pairs import share_beaten
+from estimates import comparison
+from estimates.comparison import STATISTIC, Picture, Rule, Verdict
+from estimates.intervals import half_width
+
+
+@dataclass(frozen=True, slots=True)
+class PairPlan:
+    """How both games of a pair are played."""
+
+    number: int
+    """Number in the comparison, from 1."""
+    seed: bytes
+    seat: int
+    """Seat of the old version in one game and of the new version in the other."""
+    opponents: tuple[int, ...]
+    """Index of the opponent in each other seat, in order."""
+
+    def lineup(self, version: int) -> tuple[int, ...]:
+        """Returns the index in each seat, with this version in its seat."""
+        return (*self.opponents[: self.seat], version, *self.opponents[self.seat :])
+
+
+def plan_pair(seed: bytes, number: int, seats: int, opponents: int) -> PairPlan:
+    """Draws a pair for ``seats`` seats. The same arguments give the same pair.
+
+    ``seed`` is the comparison's. Each opponent sits at most once, if there are enough of them.
+    """
+    digest = hashlib.sha256(seed + b"pair%d" % number).digest()
+    chance = Random(digest[16:])  # noqa: S311 (both games use the same draw; nothing is secret)
+    seat = chance.randrange(seats)
+    drawn: list[int] = []
+    while len(drawn) < seats - 1:
+        drawn += chance.sample(range(opponents), min(opponents, seats - 1 - len(drawn)))
+    return PairPlan(number, digest[:16], seat, tuple(drawn))
+
+
+def share_beaten(placements: Sequence[int], seat: int) -> float:
+    """Returns the share of the opponents that this seat beat; a shared place counts half."""
+    own = placements[seat]
+    others = [place for other, place in enumerate(placements) if other != seat]
+    return sum((place > own) + (place == own) / 2 for place in others) / len(others)
+
 
 LEAST_PAIRS: Final = 10
 """Fewer pairs give no interval: their spread is hardly known."""
@@ -146,3 +191,54 @@ def _gain(name: str, results: Sequence[tuple[float, float]]) -> Gain:
     half = half_width(stdev(differences)) / sqrt(len(results))
     low, high = max(-1.0, new - old - half), min(1.0, new - old + half)
     return Gain(name, len(results), old, new, low, high)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What is known of a comparison so far."""
+
+    verdict: Verdict | None
+    """None while it runs."""
+    statistic: str
+    margin: float
+    variants: int
+    pairs: int
+    most_pairs: int
+    difference: float | None
+    """Mean difference of the share of opponents beaten, new less old, from -1 to 1."""
+    low: float
+    high: float
+    replayed_pairs: int
+    """Pairs that were played again after a fault of a host."""
+    old: Side | None
+    new: Side | None
+    seats: tuple[Gain, ...]
+    opponents: tuple[Gain, ...]
+    log_likelihood_ratio: float | None
+    """Of a normalised Elo of 2 against 0, for two seats. It decides nothing."""
+
+
+def report_of(
+    pairs: Sequence[PlayedPair], picture: Picture, rule: Rule, replayed_pairs: int = 0
+) -> Report:
+    """Returns the report of these pairs, which ``picture`` describes."""
+    both = sides(pairs)
+    two_seats = bool(pairs) and len(pairs[0].old.placements) == 2
+    counts = comparison.pair_counts([pair.difference for pair in pairs]) if two_seats else []
+    return Report(
+        verdict=picture.verdict,
+        statistic=STATISTIC,
+        margin=rule.margin,
+        variants=rule.variants,
+        pairs=picture.pairs,
+        most_pairs=rule.most_pairs,
+        difference=picture.difference,
+        low=picture.low,
+        high=picture.high,
+        replayed_pairs=replayed_pairs,
+        old=both[0] if both else None,
+        new=both[1] if both else None,
+        seats=tuple(gains_by_seat(pairs)),
+        opponents=tuple(gains_by_opponent(pairs)),
+        log_likelihood_ratio=comparison.log_likelihood_ratio(counts) if two_seats else None,
+    )

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ladder.confidence_intervals import wilson_interval
+from estimates.intervals import wilson_interval
 
 
 def test_wilson_interval_matches_the_textbook() -> None:

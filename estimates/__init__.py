@@ -1,0 +1,1 @@
+"""Intervals and the comparison of two versions: arithmetic. Imports none of ours."""
