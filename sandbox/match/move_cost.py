@@ -31,6 +31,7 @@ Then the rest is charged as off-turn time, and from then on every answer is read
 
 If an answer is slow, the time since the last reading counts as no waiting.
 
+``MoveCosts`` takes the readings, and ``charge_move`` computes the charge from two of them.
 ``docs/architecture/clock.md`` explains the rules.
 """
 
@@ -38,41 +39,13 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import monotonic
-from typing import Final
+from typing import Final, NamedTuple
 
 from sandbox.match.cpu_meter import CpuMeter, OwnRunQueue, StolenTime
 from sandbox.match.steal_monitor import most_lost_seconds
-
-
-@dataclass(frozen=True, slots=True)
-class MoveCost:
-    """What one move took and what is charged for it, in seconds."""
-
-    wall_seconds: float
-    cpu_seconds: float | None
-    """CPU time of all processes of the seat, over all cores. None if nobody measured it."""
-    forgiven_seconds: float
-    """Part of the wall time that is forgiven."""
-    charged_seconds: float
-
-
-def compute_move_cost(
-    wall: float,
-    cpu: float,
-    waited: float,
-    others_cpu: float,
-    own_wait: float,
-    cpus: float,
-    patience: float = math.inf,
-) -> MoveCost:
-    """Compute the charge by the formula above, in seconds. At most ``patience`` is forgiven."""
-    theirs = min(max(0.0, waited - max(0.0, others_cpu)), max(0.0, patience))
-    forgiven = min(wall, theirs + max(0.0, own_wait))
-    return MoveCost(wall, cpu, forgiven, max(wall - forgiven, cpu / cpus))
-
 
 OFF_TURN_SECONDS: Final = 0.002
 """CPU time between two moves that is free: garbage collection, allocators, our own harness."""
@@ -108,33 +81,172 @@ MOST_DOUBT_SECONDS: Final = 5.0
 _CORES: Final = os.cpu_count() or 1
 
 
+@dataclass(frozen=True, slots=True)
+class MoveCost:
+    """What one move took and what is charged for it, in seconds."""
+
+    wall_seconds: float
+    cpu_seconds: float | None
+    """CPU time of all processes of the seat, over all cores. None if nobody measured it."""
+    forgiven_seconds: float
+    """Part of the wall time that is forgiven."""
+    charged_seconds: float
+
+
+class Reading(NamedTuple):
+    """The counters of a seat at one moment: totals in seconds.
+
+    A counter that nobody read again keeps its value of the earlier reading.
+    """
+
+    at: float = -math.inf
+    """Moment of the monotonic clock."""
+    pressure: float = 0.0
+    """How long the seat's group wanted to run and none of its threads had a core."""
+    contended: float = 0.0
+    """How long a thread waited while another thread of the group ran."""
+    queue: float = 0.0
+    """How long the main thread stood in the run queue."""
+    others_cpu: float = 0.0
+    """CPU time of the match's other boxes."""
+    stolen: float = 0.0
+    """What the hypervisor reports to have taken, averaged over all cores."""
+    losses: bytes = b""
+    """What the steal monitor saw on each core."""
+    gone: float = 0.0
+    """For how long a core has been gone at this moment."""
+
+
+class MoveFacts(NamedTuple):
+    """What is known of one move besides the counters, in seconds."""
+
+    wall_seconds: float
+    cpu_seconds: float | None = None
+    """CPU time of the seat. None if nobody measured it."""
+    own_wait_seconds: float = 0.0
+    """How much too late the referee itself saw the answer."""
+    unsent_seconds: float = 0.0
+    """How long the referee took to send the question, while the agent neither worked nor waited."""
+    stale_seconds: float = 0.0
+    """Age of the earlier reading when the move began. It counts as no waiting."""
+    free_seconds: float = 0.0
+    """A charge up to this costs no bank."""
+    patience_seconds: float = math.inf
+    """Most waiting that may still be forgiven."""
+    spare_limit_seconds: float = SPARED_SECONDS
+    """Most lost time that may still be subtracted."""
+    cpus: float = 1.0
+    """Number of cores granted."""
+    can_forgive: bool = True
+    """Whether waiting for a core can be told from sleeping."""
+    by_wall: bool = False
+    """Whether CPU time does not show the work (GPU)."""
+
+
+class Charge(NamedTuple):
+    """The cost of a move, and what it takes from the seat's limits."""
+
+    cost: MoveCost
+    spared_seconds: float
+    """Lost time that was subtracted."""
+    unforgiven_seconds: float
+    """Charge for waiting beyond the seat's patience. The host is to blame for it."""
+
+
+def charge_move(before: Reading, after: Reading, move: MoveFacts) -> Charge:
+    """Compute the charge by the formula above, from two readings. Pure."""
+    wall, cpu = move.wall_seconds, move.cpu_seconds
+    used = 0.0 if cpu is None or move.by_wall else cpu / move.cpus
+    waited = 0.0
+    if move.can_forgive:
+        waited = waited_seconds(before, after, move)
+        if waited > 0:
+            waited -= max(0.0, after.others_cpu - before.others_cpu)
+        # A wait that began before the question was out is in both.
+        waited = max(waited, move.unsent_seconds)
+    own_wait, patience = max(0.0, move.own_wait_seconds), move.patience_seconds
+    forgiven = min(wall, min(waited, max(0.0, patience)) + own_wait)
+    charged = max(wall - forgiven, used)
+    unforgiven = 0.0
+    if waited > patience:
+        least = max(wall - min(wall, waited + own_wait), used)
+        unforgiven = max(0.0, charged - least - OWN_DOING_SECONDS)
+    lost = most_lost_seconds(before.losses, after.losses)
+    if move.can_forgive and cpu is not None:
+        # A core that is gone now will show its loss when it is back.
+        lost = max(min(after.stolen - before.stolen, 2 * cpu), lost + after.gone)
+    spared = min(lost, move.spare_limit_seconds, charged - move.free_seconds)
+    if spared <= 0:
+        return Charge(MoveCost(wall, cpu, forgiven, charged), 0.0, unforgiven)
+    cost = MoveCost(wall, cpu, min(wall, forgiven + spared), charged - spared)
+    return Charge(cost, spared, unforgiven)
+
+
+def waited_seconds(before: Reading, after: Reading, move: MoveFacts) -> float:
+    """How long the seat waited for a core, whoever had it; not above 0 if it did not wait."""
+    contended = after.contended - before.contended
+    queue = after.queue - before.queue - contended
+    return max(after.pressure - before.pressure, queue) - move.stale_seconds
+
+
+class _Doubt:
+    """Whether a seat that seems late may stand in the run queue right now.
+
+    The main thread's count lacks a wait until it ends, and pressure is an average over cores. But
+    pressure grows during a wait. An answer that comes later is judged by its charge.
+
+    The referee itself may wait for a core before it reads the pressure. So the growth is compared
+    with the time between two readings. All doubts of a match share a limit, because some games
+    forgive late answers.
+    """
+
+    __slots__ = ("_left_seconds", "_looked_at", "_pressure", "began_at")
+
+    def __init__(self) -> None:
+        self.began_at = 0.0
+        """When the present doubt began; 0 if there is none."""
+        self._left_seconds = MOST_DOUBT_SECONDS
+        self._looked_at = self._pressure = 0.0
+
+    def may_be_waiting(self, meter: CpuMeter, now: float) -> bool:
+        """Look at the seat's pressure. The first look of a doubt always says yes."""
+        if not meter.can_forgive or self._left_seconds <= 0:
+            return False
+        since, before = self._looked_at, self._pressure
+        elapsed = monotonic() - since
+        self._pressure = meter.pressure_seconds()
+        self._looked_at = monotonic()
+        if not self.began_at:
+            self.began_at = now
+            return True
+        grows = self._pressure - before > WAITING_SHARE * elapsed
+        return grows and now - self.began_at < self._left_seconds
+
+    def end(self, now: float) -> None:
+        """End the present doubt, if there is one."""
+        if self.began_at:
+            self._left_seconds -= now - self.began_at
+            self.began_at = 0.0
+
+
 class MoveCosts:
     """The costs of one seat's moves, one after another: ``open``, ``cost_so_far``, ``close``."""
 
     __slots__ = (
+        "_before",
         "_closed_at",
-        "_contended",
         "_cpu",
-        "_doubt_looked_at",
-        "_doubt_pressure",
-        "_doubt_seconds",
-        "_doubted_at",
+        "_doubt",
         "_free_seconds",
-        "_losses",
         "_meter",
         "_others",
-        "_others_cpu",
         "_own",
         "_paid_cpu",
         "_ponders_unread",
-        "_pressure",
-        "_queue",
-        "_read_at",
         "_seen_cpu",
         "_spare_limit_seconds",
         "_spared_seconds",
         "_stale_seconds",
-        "_stolen",
         "_unforgiven_of_bank_seconds",
         "_unread_pauses_seconds",
         "_unread_seconds",
@@ -174,15 +286,11 @@ class MoveCosts:
         """Whether the seat computed off turn. If so, it is frozen between its moves."""
         self._was_quick = self._ponders_unread = False
         self._unread_seconds = self._unread_pauses_seconds = self._stale_seconds = 0.0
-        self._read_at = -math.inf
-        self._closed_at = self._cpu = self._seen_cpu = self._pressure = self._queue = 0.0
-        self._contended = 0.0
-        self._stolen = 0.0
+        self._before = Reading()
+        self._doubt = _Doubt()
+        self._closed_at = self._cpu = self._seen_cpu = 0.0
         self._free_seconds = self._unsent_seconds = self._spared_seconds = 0.0
         self._spare_limit_seconds = SPARED_SECONDS
-        self._losses = b""
-        self._others_cpu = self._doubted_at = self._doubt_looked_at = self._doubt_pressure = 0.0
-        self._doubt_seconds = MOST_DOUBT_SECONDS
         self._paid_cpu: float | None = None
 
     def open(self, now: float, free_seconds: float = 0.0, *, owes: bool = False) -> float:
@@ -207,37 +315,39 @@ class MoveCosts:
                     unpaid = self._cpu - self._paid_cpu - self._tolerated_cpu
                     if unpaid > 0:
                         self.ponders = True
-                        lost = most_lost_seconds(self._losses, meter.losses())
+                        lost = most_lost_seconds(self._before.losses, meter.losses())
                         spared = min(unpaid, lost, self._spare_limit_seconds)
                         self._spare_limit_seconds -= spared
                         off_turn = (unpaid - spared) / meter.cpus
                         self._paid_cpu = self._cpu
                 self._unread_seconds = self._unread_pauses_seconds = 0.0
-        self._doubted_at = 0.0
+        self._doubt.began_at = 0.0
         self.unforgiven_before_seconds += self._unforgiven_of_bank_seconds
         self._unforgiven_of_bank_seconds = self.unforgiven_now_seconds = 0.0
         self._free_seconds = free_seconds
         self._unsent_seconds = 0.0
-        self._stale_seconds = now - self._read_at
+        self._stale_seconds = now - self._before.at
         if needs_reading:
-            self._read_counters(now)
-            self._others_cpu = sum(other.recent_cpu_seconds(now) for other in self._others)
+            self._read_counters(now, lambda other: other.recent_cpu_seconds(now))
         return off_turn
 
-    def _read_counters(self, now: float) -> None:
-        """Read what a later slow answer is compared with."""
+    def _read_counters(self, now: float, cpu_of: Callable[[CpuMeter], float]) -> None:
+        """Read what a later slow answer is compared with. ``cpu_of`` reads another seat."""
         meter = self._meter
-        self._losses = meter.losses()
-        self._read_at, self._stale_seconds = now, 0.0
+        losses = meter.losses()
+        stolen = pressure = contended = queue = 0.0
         if meter.can_forgive:
-            self._stolen = _STOLEN.seconds(now, STOLEN_AGE_SECONDS)
-            self._pressure = meter.pressure_seconds()
-            self._contended = meter.contended_seconds
-            self._queue = meter.queue_seconds()
+            stolen = _STOLEN.seconds(now, STOLEN_AGE_SECONDS)
+            pressure = meter.pressure_seconds()
+            contended = meter.contended_seconds
+            queue = meter.queue_seconds()
+        others_cpu = sum(map(cpu_of, self._others))
+        self._before = Reading(now, pressure, contended, queue, others_cpu, stolen, losses)
+        self._stale_seconds = 0.0
 
     def _is_old(self, now: float) -> bool:
         """Whether the last reading of the counters is too old."""
-        return now - self._read_at >= UNREAD_SECONDS
+        return now - self._before.at >= UNREAD_SECONDS
 
     @property
     def _tolerated_cpu(self) -> float:
@@ -271,53 +381,49 @@ class MoveCosts:
         meter = self._meter
         if now - started_at > SENT_SECONDS and meter.can_forgive:
             ours = min(now - started_at, self._own.since_asked_seconds())
-            theirs = self._used_cpu() + meter.queue_seconds() - self._queue
+            theirs = self._used_cpu() + meter.queue_seconds() - self._before.queue
             self._unsent_seconds = max(0.0, ours - theirs)
 
     def cost_so_far(self, started_at: float, now: float) -> MoveCost:
         """The cost of the move if it ended now. Moments on the clock of ``time.monotonic``."""
-        wall = now - started_at
-        meter = self._meter
+        meter, before = self._meter, self._before
         cpu = self._used_cpu() if meter.has_cpu else None
-        own_wait = self._own.waited_seconds(started_at, now)
-        self._spared_seconds = self.unforgiven_now_seconds = 0.0
-        if cpu is None or not meter.can_forgive:
-            seen = 0.0 if cpu is None or meter.by_wall else cpu
-            cost = compute_move_cost(wall, seen, 0.0, 0.0, own_wait, meter.cpus)
-            cost = MoveCost(wall, cpu, cost.forgiven_seconds, cost.charged_seconds)
-            return self._subtract_lost_time(cost, most_lost_seconds(self._losses, meter.losses()))
-        others_cpu = 0.0
-        pressure = meter.pressure_seconds() - self._pressure
-        contended = meter.contended_seconds - self._contended
-        waited = max(pressure, meter.queue_seconds() - self._queue - contended)
-        waited -= self._stale_seconds
-        if waited > 0:
-            others_cpu = sum(map(CpuMeter.cpu_seconds, self._others)) - self._others_cpu
-        # A wait that began before the question was out is in both.
-        waited = max(waited - max(0.0, others_cpu), self._unsent_seconds)
-        cost = compute_move_cost(
-            wall, cpu, waited, 0.0, own_wait, meter.cpus, self.patience_seconds
+        move = MoveFacts(
+            wall_seconds=now - started_at,
+            cpu_seconds=cpu,
+            own_wait_seconds=self._own.waited_seconds(started_at, now),
+            unsent_seconds=self._unsent_seconds,
+            stale_seconds=self._stale_seconds,
+            free_seconds=self._free_seconds,
+            patience_seconds=self.patience_seconds,
+            spare_limit_seconds=self._spare_limit_seconds,
+            cpus=meter.cpus,
+            can_forgive=meter.can_forgive,
+            by_wall=meter.by_wall,
         )
-        if waited > self.patience_seconds:
-            least = compute_move_cost(wall, cpu, waited, 0.0, own_wait, meter.cpus).charged_seconds
-            unforgiven = cost.charged_seconds - least - OWN_DOING_SECONDS
-            self.unforgiven_now_seconds = max(0.0, unforgiven)
-        if cost.charged_seconds <= self._free_seconds:
-            return cost
-        stolen = min(_STOLEN.seconds(now) - self._stolen, 2 * cpu)
-        # A core that is gone now will show its loss when it is back.
-        lost = most_lost_seconds(self._losses, meter.losses()) + meter.gone_seconds(now)
-        return self._subtract_lost_time(cost, max(stolen, lost))
-
-    def _subtract_lost_time(self, cost: MoveCost, lost: float) -> MoveCost:
-        """Subtract the lost time from the part of the cost above the free time."""
-        spared = min(lost, self._spare_limit_seconds, cost.charged_seconds - self._free_seconds)
-        if spared <= 0:
-            return cost
-        self._spared_seconds = spared
-        forgiven = min(cost.wall_seconds, cost.forgiven_seconds + spared)
-        charged = cost.charged_seconds - spared
-        return MoveCost(cost.wall_seconds, cost.cpu_seconds, forgiven, charged)
+        after = before
+        if meter.can_forgive:
+            pressure = meter.pressure_seconds()
+            after = before._replace(
+                pressure=pressure,
+                contended=meter.contended_seconds,
+                queue=meter.queue_seconds(),
+            )
+            if waited_seconds(before, after, move) > 0:
+                others_cpu = sum(map(CpuMeter.cpu_seconds, self._others))
+                after = after._replace(others_cpu=others_cpu)
+        charge = charge_move(before, after, move)
+        if charge.cost.charged_seconds > self._free_seconds:
+            # The other counters lower only such a charge, and each reading takes its time.
+            if meter.can_forgive:
+                after = after._replace(stolen=_STOLEN.seconds(now))
+            after = after._replace(losses=meter.losses())
+            if meter.can_forgive:
+                after = after._replace(gone=meter.gone_seconds(now))
+            charge = charge_move(before, after, move)
+        self._spared_seconds = charge.spared_seconds
+        self.unforgiven_now_seconds = charge.unforgiven_seconds
+        return charge.cost
 
     def remaining_wait_seconds(self, started_at: float, now: float, limit_seconds: float) -> float:
         """How long to wait for an answer before the next look; 0 if it is late."""
@@ -325,50 +431,21 @@ class MoveCosts:
         if self._waits_for_host:
             rest += self.unforgiven_before_seconds
         if rest > 0:
-            self._end_doubt(now)
+            self._doubt.end(now)
             return max(rest, LEAST_MORE_SECONDS)
-        return DOUBT_STEP_SECONDS if self._may_be_waiting(now) else 0.0
-
-    def _may_be_waiting(self, now: float) -> bool:
-        """Whether the seat may stand in the run queue right now.
-
-        The main thread's count lacks a wait until it ends, and pressure is an average over cores.
-        But pressure grows during a wait. An answer that comes later is judged by its charge.
-
-        The referee itself may wait for a core after ``now`` and before it reads the pressure. So
-        the growth is compared with the time between two readings.
-        """
-        if not self._meter.can_forgive or self._doubt_seconds <= 0:
-            return False
-        since, before = self._doubt_looked_at, self._doubt_pressure
-        elapsed = monotonic() - since
-        self._doubt_pressure = self._meter.pressure_seconds()
-        self._doubt_looked_at = monotonic()
-        if not self._doubted_at:
-            self._doubted_at = now
-            return True
-        grows = self._doubt_pressure - before > WAITING_SHARE * elapsed
-        return grows and now - self._doubted_at < self._doubt_seconds
-
-    def _end_doubt(self, now: float) -> None:
-        """End a doubt. All doubts of a match share a limit, because some games forgive late
-        answers.
-        """
-        if self._doubted_at:
-            self._doubt_seconds -= now - self._doubted_at
-            self._doubted_at = 0.0
+        return DOUBT_STEP_SECONDS if self._doubt.may_be_waiting(self._meter, now) else 0.0
 
     def close(self, started_at: float, now: float) -> MoveCost:
         """Close the move that ended at ``now`` and return its cost. Freezes a seat that ponders."""
         meter, wall = self._meter, now - started_at
-        self._end_doubt(now)
+        self._doubt.end(now)
         self._was_quick = wall < QUICK_SECONDS
         if self._was_quick:
             cost = self._quick_cost(wall, now)
         else:
             cost = self.cost_so_far(started_at, now)
             self._spare_limit_seconds -= self._spared_seconds
-            self._losses = meter.losses()
+            self._before = self._before._replace(losses=meter.losses())
             # Only forgiven waiting counts here. An agent that waits on purpose uses up its
             # patience.
             lessened = cost.wall_seconds - cost.charged_seconds - self._spared_seconds
@@ -398,9 +475,8 @@ class MoveCosts:
             self._paid_cpu = min(self._cpu + wall * meter.cpus, self._seen_cpu + TICK_SECONDS)
             return MoveCost(wall, None, 0.0, wall)
         cpu = self._used_cpu()
-        self._read_counters(now)
         # Each of the others has read its own lately.
-        self._others_cpu = sum(other.last_cpu_seconds for other in self._others)
+        self._read_counters(now, lambda other: other.last_cpu_seconds)
         in_answers = unread * _CORES + self._unread_pauses_seconds
         self._ponders_unread |= cpu > in_answers
         cpu = min(cpu, in_answers)

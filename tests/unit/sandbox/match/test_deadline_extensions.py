@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sandbox.match import move_cost
 from sandbox.match.cpu_meter import CpuMeter, OwnRunQueue
-from sandbox.match.move_cost import DOUBT_STEP_SECONDS, MoveCosts, compute_move_cost
+from sandbox.match.move_cost import DOUBT_STEP_SECONDS, MoveCosts, MoveFacts, Reading, charge_move
 from tests.unit.sandbox.match.metered_seats import Files, seat_costs
 from tests.unit.sandbox.match.metered_seats import files as files
 from tests.unit.sandbox.match.metered_seats import own as own
@@ -80,7 +80,8 @@ def test_waiting_extends_the_deadline_until_patience_ends(limit: float, share: f
     """``share`` is the part of all time that is waiting."""
     wall, patience, looks = limit, 3 * limit + 1, 0
     while True:
-        cost = compute_move_cost(wall, 0.0, wall * share, 0.0, 0.0, 1.0, patience)
+        move = MoveFacts(wall, 0.0, patience_seconds=patience)
+        cost = charge_move(Reading(), Reading(pressure=wall * share), move).cost
         rest = limit - cost.charged_seconds
         if rest <= 0:
             break

@@ -5,17 +5,11 @@ from __future__ import annotations
 import pytest
 
 from sandbox.match.cpu_meter import OwnRunQueue
-from sandbox.match.move_cost import OWN_DOING_SECONDS, compute_move_cost
+from sandbox.match.move_cost import OWN_DOING_SECONDS
 from tests.unit.sandbox.match.metered_seats import Files, seat_costs
 from tests.unit.sandbox.match.metered_seats import files as files
 from tests.unit.sandbox.match.metered_seats import own as own
 from tests.unit.sandbox.match.metered_seats import stolen as stolen
-
-
-def test_patience_limits_forgiven_waiting() -> None:
-    cost = compute_move_cost(10.0, 1.0, 8.0, 0.0, 0.5, 1.0, patience=2.0)
-    assert (cost.forgiven_seconds, cost.charged_seconds) == (2.5, 7.5)
-    assert compute_move_cost(10.0, 1.0, 8.0, 0.0, 0.5, 1.0, patience=-1.0).forgiven_seconds == 0.5
 
 
 def test_waiting_within_patience_makes_no_question_late(files: Files, own: OwnRunQueue) -> None:
