@@ -7,7 +7,9 @@ The bounds come from a confidence sequence for the mean of paired differences. I
 after every pair. For each possible mean, a bettor with a capital of 1 bets that the true mean is
 larger. At the true mean no strategy earns: the chance that the capital ever reaches ``1 / error``
 is at most ``error`` (Ville's inequality). So all means at which it reached that are excluded, at
-any time. Source: Waudby-Smith and Ramdas, "Estimating means of bounded random variables by
+any time.
+
+Source: Waudby-Smith and Ramdas, "Estimating means of bounded random variables by
 betting", Journal of the Royal Statistical Society B 86 (2024), section 4. Their stakes aim at the
 shortest interval; ours aim at the margin, because only two means decide: 0 and the margin.
 

@@ -3,6 +3,10 @@
 A message has a task's name and one id. Postgres is the queue; a message only asks a worker to read
 a row. Messages are acknowledged early, not prefetched, and have no results. So a worker takes only
 the match it plays, and the scheduler sends a lost message again.
+
+Celery marks each message in Redis until it was acknowledged, and puts unacknowledged ones back.
+Ours need neither, so our consumer only takes messages. So a Redis that refuses writes does not end
+a worker, and the login of a machine that joined may only take messages.
 """
 
 from __future__ import annotations
@@ -15,12 +19,34 @@ from urllib.parse import parse_qs, urlsplit
 
 from celery import Celery
 from celery.exceptions import CeleryError
+from kombu.entity import Exchange, Queue
 from kombu.exceptions import KombuError
+from kombu.transport.redis import Channel
+from kombu.transport.virtual import base
 from redis.exceptions import RedisError
 
 from ladder.ids import MatchId
 from ladder.settings import Settings
-from workers import redis_users, taken_messages
+from workers import redis_users
+
+
+class _TakenMessages(base.QoS):
+    restore_at_shutdown = False
+
+    def reject(self, delivery_tag: str, requeue: bool = False) -> None:
+        self.ack(delivery_tag)  # type: ignore[no-untyped-call]
+
+
+Channel.QoS = _TakenMessages  # type: ignore[assignment]
+
+
+def undeclared_queues(names: tuple[str, ...]) -> list[Queue]:
+    """Queues that processes use without a declaration in Redis."""
+    return [
+        Queue(name, Exchange(name), routing_key=name, no_declare=True)  # type: ignore[no-untyped-call]
+        for name in names
+    ]
+
 
 QUEUES: Final = ("play.cpu", "play.gpu", "scrim", "validate", "open", "rate", "notices", "draw")
 KINDS: Final = ("play", "rate", "notify", "draw")
@@ -102,7 +128,7 @@ def make_celery_app(redis_url: str) -> Celery:
             "interval_step": 0,
             "interval_max": 0,
         },
-        task_queues=taken_messages.undeclared_queues(QUEUES),
+        task_queues=undeclared_queues(QUEUES),
     )
     return app
 

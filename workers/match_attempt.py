@@ -3,6 +3,11 @@
 A failure of an agent is a verdict in the result. After a failure of the node, the rules or this
 worker, the attempt ends without a result. Then the match is queued again, or void after its last
 attempt.
+
+An outage of the blob store costs no match. A call of a running match is repeated for WAIT_SECONDS;
+its lease is renewed meanwhile. After an outage that lasted longer, this process claims no match
+until the store answers again. It also claims none while the store's disk is full, because it could
+not keep the result.
 """
 
 from __future__ import annotations
@@ -24,10 +29,11 @@ from games.episode import from_bytes, to_bytes
 from games.forks import Fork
 from games.protocol import GameError
 from ladder.database import db
-from ladder.database.blobs import MatchBlobs
+from ladder.database.blobs import BlobsUnavailable, MatchBlobs
 from ladder.database.kept_connection import KEPT_SECONDS, KeptConnection
 from ladder.entries import remote_agents
 from ladder.enums import FaultCause, MatchKind
+from ladder.errors import LadderError
 from ladder.ids import MatchId
 from ladder.matches import lease
 from ladder.matches.records import (
@@ -52,7 +58,53 @@ from workers.lease_renewal import HeldLease, hold_lease
 from workers.live_publishing import publishing
 from workers.liveness import record_answer
 from workers.slots import Slots
-from workers.storage_waits import StorageWaits
+
+WAIT_SECONDS: Final = 120.0
+PAUSE_SECONDS: Final = 1.0
+NO_BLOB: Final = "0" * 64
+T = TypeVar("T")
+
+
+class StorageWaits:
+    """Whether the blob store failed this process last, and calls that outlast an outage."""
+
+    def __init__(self, wait_seconds: float = WAIT_SECONDS) -> None:
+        self._wait_seconds = wait_seconds
+        self._failed = False
+
+    def retry(self, call: Callable[[], T]) -> T:
+        """Returns what the call returns. Repeats it while it raises BlobsUnavailable, and raises
+        that after WAIT_SECONDS. The call must be safe to repeat, as all calls of Blobs are."""
+        deadline = time.monotonic() + self._wait_seconds
+        while True:
+            try:
+                answer = call()
+            except BlobsUnavailable as error:
+                if not self._failed:
+                    log_event("storage_away", level="warning", error=str(error))
+                self._failed = True
+                if time.monotonic() > deadline:
+                    raise
+                record_answer()  # waiting for the store is no stall
+                time.sleep(PAUSE_SECONDS)
+            else:
+                self._failed = False
+                return answer
+
+    def answers(self, blobs: MatchBlobs) -> bool:
+        """Whether the store answers and has room. Asks for an answer only if it failed before."""
+        try:
+            if self._failed:
+                blobs.exists(NO_BLOB)
+            blobs.require_room()
+        except (BlobsUnavailable, LadderError) as error:  # a site or its proxy may also refuse
+            if not self._failed:
+                log_event("storage_away", level="warning", error=str(error))
+            self._failed = True
+            return False
+        self._failed = False
+        return True
+
 
 NODE_PAUSE_SECONDS = 10.0
 REPORT_SECONDS = 60.0
@@ -62,7 +114,6 @@ FAULT_CAUSES: Final[dict[type[Exception], FaultCause]] = {
     BoxLate: FaultCause.NO_BOX,
     HostTooSlow: FaultCause.SLOW_HOST,
 }
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from ladder.notices.kinds import NoticeKind
 
 GIVEN_UP_AFTER: Final = timedelta(days=7)
 GIVEN_UP: Final = "it was away for 7 days; once it answers, submit it under another path"
-SECONDS_BETWEEN_TRIES: Final = timedelta(minutes=1)
+LEAST_BETWEEN_TRIES: Final = timedelta(minutes=1)
 """Least time between two tries that an owner asks for; a try may be a whole match."""
 
 
@@ -87,7 +87,7 @@ def retry_paused_entry(conn: Connection, entry_id: EntryId) -> Entry:
     row = conn.execute(
         "select finished_at + %s from matches where id = %s and finished_at > %s"
         " and finished_at + %s > now()",
-        (SECONDS_BETWEEN_TRIES, entry.validation_match_id, entry.paused_at, SECONDS_BETWEEN_TRIES),
+        (LEAST_BETWEEN_TRIES, entry.validation_match_id, entry.paused_at, LEAST_BETWEEN_TRIES),
     ).fetchone()
     if row is not None:
         raise RetriedTooSoon("tries of a paused entry a minute", 1, 1, row[0])

@@ -9,8 +9,8 @@ from typing import Annotated, Final
 import typer
 
 from ladder.database import db
-from ladder.database.blob_check import BlobReport, check_blobs, delete_unnamed
 from ladder.database.blobs import BlobsUnavailable, open_blobs
+from ladder.database.erased_blobs import BlobReport, check_blobs, delete_unnamed
 from ladder.errors import LadderError
 from services.cli.display import AsJson, print_json
 from services.embedded_servers import EmbeddedError

@@ -17,8 +17,9 @@ from services.http.problems import ProblemError
 
 FORM: Final = b"multipart/form-data"
 OVERHEAD_BYTES: Final = 16 << 10
-"""Names of the form fields that are allowed beside the file."""
+"""Most bytes of a form beside its file."""
 FIELD_BYTES: Final = 2 << 10
+"""Most bytes of a field beside the file."""
 REMEDY: Final = "send one file as curl -F file=@main.py does, or its bytes with --data-binary"
 FILENAME: Final = re.compile(r"[^/\\\x00-\x1f\x7f]{1,120}")
 

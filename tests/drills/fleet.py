@@ -28,8 +28,8 @@ from redis import Redis
 
 from benchmarks.report_tables import aligned, describe_machine
 from ladder.database import db
-from ladder.database.blob_check import check_blobs
 from ladder.database.blobs import open_blobs
+from ladder.database.erased_blobs import check_blobs
 from ladder.machines import machines
 from ladder.people import users
 from services import embedded_servers

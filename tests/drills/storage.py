@@ -23,8 +23,8 @@ import httpx
 
 from benchmarks.report_tables import aligned, describe_machine
 from ladder.database import db
-from ladder.database.blob_check import check_blobs
 from ladder.database.blobs import open_blobs
+from ladder.database.erased_blobs import check_blobs
 from services import demo
 from services.api_client import Client
 from tests import s3_server, servers

@@ -14,7 +14,7 @@ from ladder.database.blobs import BlobsUnavailable, BlobTooLarge, ObjectStoreBlo
 from ladder.errors import NotFound
 from tests import s3_server
 from tests.s3_server import Proxy, S3Server
-from workers.storage_waits import StorageWaits
+from workers.match_attempt import StorageWaits
 
 URL = f"s3://{s3_server.BUCKET}/ladder"
 

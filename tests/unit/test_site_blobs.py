@@ -9,8 +9,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from workers.match_attempt import StorageWaits
 from workers.site_blobs import SiteBlobs
-from workers.storage_waits import StorageWaits
 
 
 @contextmanager

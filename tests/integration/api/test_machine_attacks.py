@@ -27,7 +27,7 @@ from tests.integration.api.machine_site import s3_endpoint as s3_endpoint
 from tests.integration.api.machine_site import site as site
 from tests.integration.ladder.contest import Contest, hello
 from workers import redis_users
-from workers.storage_waits import NO_BLOB
+from workers.match_attempt import NO_BLOB
 
 
 def refused(act: Callable[[], Any]) -> bool:

@@ -30,8 +30,8 @@ from tests.integration.api.machine_site import s3_endpoint as s3_endpoint
 from tests.integration.api.machine_site import site as site
 from tests.integration.ladder.contest import Contest
 from workers import redis_users
+from workers.match_attempt import NO_BLOB
 from workers.site_blobs import SiteBlobs
-from workers.storage_waits import NO_BLOB
 
 
 @pytest.mark.parametrize("s3_endpoint", ["folder", "s3"], indirect=True)

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ladder.database.blob_check import check_blobs, delete_unnamed
 from ladder.database.blobs import ObjectStoreBlobs, open_blobs
 from ladder.database.db import Connection
-from ladder.database.erased_blobs import delete_queued_blobs
+from ladder.database.erased_blobs import check_blobs, delete_queued_blobs, delete_unnamed
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC).timestamp()
 

@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 
 from egress.address import Address, parse
-from egress.guarded_connections import Forbidden, Rules, connect
-from egress.tls import MOST_SILENT_BYTES, TlsSocket
+from egress.guarded_connections import MOST_SILENT_BYTES, Forbidden, Rules, TlsSocket, connect
 from tests.certificates import Authority, serving
 
 HOME = Rules(allow=(ip_network("127.0.0.1"),), ports=((1, 65535),))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from tests.integration.api.route_walk.row import Row
-from workers.storage_waits import NO_BLOB
+from workers.match_attempt import NO_BLOB
 
 ROWS: Final[tuple[Row, ...]] = (
     (  # this site has no addresses for machines

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tests.integration.api.route_walk.row import Row
-from workers.storage_waits import NO_BLOB
+from workers.match_attempt import NO_BLOB
 
 FIVE = ("stranger", "rival", "member", "host", "admin")
 PEOPLE = (*(*FIVE, "cohost", "grader", "commentator", "reader", "foreign", "revoked", "blocked"),)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ladder.database import migrate
-from ladder.database.migration_phases import Phase, phase_of, phase_violations
+from ladder.database.migrate import Phase, phase_of, phase_violations
 
 CHECKOUT = Path(__file__).resolve().parents[4]
 BEFORE, FILL, AFTER = "0002_before_x.sql", "0002_fill_x.sql", "0002_after_x.sql"
