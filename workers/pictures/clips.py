@@ -9,9 +9,7 @@ from typing import Final, Literal
 from PIL import Image, ImageDraw
 
 from games.board_frames import BoardFrame
-from workers.pictures.board_drawing import draw_board, seat_colour
-from workers.pictures.cards import INK, MUTED, PAPER
-from workers.pictures.lettering import draw_text, font
+from workers.pictures.cards import INK, MUTED, PAPER, draw_board, draw_text, font, seat_colour
 
 Form = Literal["webp", "gif"]
 MOST_FRAMES: Final = 240

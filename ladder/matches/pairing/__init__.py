@@ -3,7 +3,7 @@
 ``candidates`` defines the field, and ``lineup_shortage`` checks whether the field can fill a match.
 ``candidate_table`` holds the field as columns. ``information_gain`` computes the value of a game
 for each candidate. ``candidate_arrays`` stores these values while ``lineups`` makes the lineups.
-``seat_assignment`` assigns the seats. In a season of one seat, ``solo_rounds`` assigns the rounds.
+In a season of one seat, ``solo_rounds`` assigns the rounds.
 """
 
 from ladder.matches.pairing.candidate_table import CandidateTable, live_numbers

@@ -10,6 +10,8 @@ An entry without a game leads first. Sometimes entries lead in turn, so that no 
 than ``LONGEST_WAIT`` rounds. An entry of the lead's own team only enters as a random partner, where
 the league permits it: no team gains by playing against itself. Chances change smoothly with
 ratings.
+
+Each contender of a lineup plays each seat equally often (``assign_seats``).
 """
 
 from __future__ import annotations
@@ -26,7 +28,6 @@ from ladder.matches.pairing.candidate_arrays import CandidateArrays, Floats, Ind
 from ladder.matches.pairing.candidate_table import CandidateTable
 from ladder.matches.pairing.candidates import Candidate, Proposal
 from ladder.matches.pairing.encounter_counts import EncounterCounts
-from ladder.matches.pairing.seat_assignment import assign_seats
 from ladder.matches.records import LineupSeat
 
 LONGEST_WAIT: Final = 128
@@ -367,3 +368,23 @@ class _LineupMaker:
     def _read_games_by_seat(self, lineups: Iterable[Sequence[int]]) -> None:
         new = {place for lineup in lineups for place in lineup if place not in self._had}
         self._had.update(zip(new, self._field.games_by_seat(list(new)), strict=True))
+
+
+def assign_seats(had: Sequence[Sequence[int]], rng: Random) -> list[int]:
+    """Returns a permutation: which contender (index in ``had``) takes seat 0, 1, ...
+
+    ``had`` holds each contender's games by seat. A random order is improved by swaps, as long as a
+    swap makes the counts more even in total.
+    """
+    order = list(range(len(had)))
+    rng.shuffle(order)
+    swapped = any(map(any, had))
+    while swapped:
+        swapped = False
+        for a in range(len(order)):
+            for b in range(a):
+                one, two = had[order[a]], had[order[b]]
+                if one[b] + two[a] < one[a] + two[b]:
+                    order[a], order[b] = order[b], order[a]
+                    swapped = True
+    return order
