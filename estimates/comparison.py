@@ -103,11 +103,11 @@ def log_likelihood_ratio(counts: Sequence[int], elo: tuple[float, float] = BOUND
     total = sum(counts)
     if not total:
         return 0.0
-    seen = np.maximum(np.asarray(counts, dtype=np.float64), SMALLEST_COUNT) / total
+    shares = np.maximum(np.asarray(counts, dtype=np.float64), SMALLEST_COUNT) / total
     scores = np.linspace(0.0, 1.0, len(counts))
     of_pair = sqrt(2) if len(counts) == 5 else 1.0  # a pair has two games
-    null, other = (_most_likely(scores, seen, each / ELO_OF_T * of_pair) for each in elo)
-    return float(total * np.sum(seen * np.log(other / null)))
+    null, other = (_most_likely(scores, shares, bound / ELO_OF_T * of_pair) for bound in elo)
+    return float(total * np.sum(shares * np.log(other / null)))
 
 
 def pair_counts(differences: Sequence[float]) -> list[int]:
@@ -118,18 +118,18 @@ def pair_counts(differences: Sequence[float]) -> list[int]:
     return counts
 
 
-def _most_likely(scores: Array, seen: Array, deviations: float) -> Array:
+def _most_likely(scores: Array, shares: Array, deviations: float) -> Array:
     """The likeliest distribution whose mean is ``deviations`` standard deviations above 0.5."""
-    found = np.full(len(scores), 1 / len(scores))
+    chances = np.full(len(scores), 1 / len(scores))
     for _ in range(100):
-        mean = float(found @ scores)
-        spread = sqrt(float(found @ (scores - mean) ** 2))
+        mean = float(chances @ scores)
+        spread = sqrt(float(chances @ (scores - mean) ** 2))
         slopes = scores - 0.5 - deviations * spread * (1 + ((mean - scores) / spread) ** 2) / 2
-        weight = _root(lambda x, a=slopes: float(np.sum(seen * a / (1 + x * a))), slopes)  # type: ignore[misc]
-        last, found = found, seen / (1 + weight * slopes)
-        if np.abs(found - last).max() < 1e-12:
+        weight = _root(lambda x, a=slopes: float(np.sum(shares * a / (1 + x * a))), slopes)  # type: ignore[misc]
+        last, chances = chances, shares / (1 + weight * slopes)
+        if np.abs(chances - last).max() < 1e-12:
             break
-    return found
+    return chances
 
 
 def _root(falls: Callable[[float], float], slopes: Array) -> float:

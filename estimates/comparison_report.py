@@ -129,7 +129,7 @@ def gains_by_seat(pairs: Sequence[PlayedPair]) -> list[Gain]:
     """Returns the gain in each seat that was played, first seat first."""
     results: dict[int, list[tuple[float, float]]] = defaultdict(list)
     for pair in pairs:
-        old, new = (share_beaten(one.placements, pair.seat) for one in (pair.old, pair.new))
+        old, new = (share_beaten(game.placements, pair.seat) for game in (pair.old, pair.new))
         results[pair.seat].append((old, new))
     return [_gain(f"seat {seat}", results[seat]) for seat in sorted(results)]
 
@@ -141,7 +141,7 @@ def gains_by_opponent(pairs: Sequence[PlayedPair]) -> list[Gain]:
         others = [seat for seat in range(len(pair.old.placements)) if seat != pair.seat]
         met: dict[str, list[tuple[float, float]]] = defaultdict(list)
         for name, seat in zip(pair.opponents, others, strict=True):
-            old, new = (_beaten(one.placements, pair.seat, seat) for one in (pair.old, pair.new))
+            old, new = (_beaten(game.placements, pair.seat, seat) for game in (pair.old, pair.new))
             met[name].append((old, new))
         for name, values in met.items():
             results[name].append((fmean(v[0] for v in values), fmean(v[1] for v in values)))
@@ -168,12 +168,12 @@ def most_telling(pairs: Iterable[PlayedPair], most: int) -> list[PlayedPair]:
 
 def _side(games: Sequence[tuple[GameOfPair, int]]) -> Side:
     moves = [game.moves for game, _ in games if game.moves is not None]
-    known = len(moves) == len(games) and sum(moves) > 0
+    all_counted = len(moves) == len(games) and sum(moves) > 0
     return Side(
         score=fmean(share_beaten(game.placements, seat) for game, seat in games),
         faults=sum(game.fault for game, _ in games),
         mean_move_seconds=(
-            sum(game.charged_seconds for game, _ in games) / sum(moves) if known else None
+            sum(game.charged_seconds for game, _ in games) / sum(moves) if all_counted else None
         ),
         longest_move_seconds=max(game.max_move_seconds for game, _ in games),
     )

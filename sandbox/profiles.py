@@ -165,9 +165,9 @@ def compiled_program(state_dir: Path) -> Path:
     folder = state_dir / "programs" / digest.hexdigest()[:16]
     if folder.is_dir():
         return folder
-    with new_folder(folder) as made:
+    with new_folder(folder) as new:
         for name, content in program_files().items():
-            path = made / name
+            path = new / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
             # The paths that an agent sees in a traceback.
@@ -175,7 +175,7 @@ def compiled_program(state_dir: Path) -> Path:
             compiled = importlib.util.cache_from_source(str(path))
             mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
             py_compile.compile(str(path), compiled, shown, doraise=True, invalidation_mode=mode)
-        for path in made.rglob("*"):
+        for path in new.rglob("*"):
             path.chmod(0o755 if path.is_dir() else 0o644)
     return folder
 
@@ -187,17 +187,17 @@ def new_folder(folder: Path) -> Iterator[Path]:
     If another process was as quick, its folder stays. Everybody may list the folder.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
-    made = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
+    new = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
     try:
-        yield made
-        made.chmod(0o755)
+        yield new
+        new.chmod(0o755)
         try:
-            os.rename(made, folder)
+            os.rename(new, folder)
         except OSError:
             if not folder.is_dir():
                 raise
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(new, ignore_errors=True)
 
 
 def content_digest(profile: Profile, *more: bytes) -> str:
@@ -229,8 +229,8 @@ def installed_libraries(profile: Profile, state_dir: Path) -> Path | None:
     if profile.lock is None:
         return None
     homes = [state_dir, cache_dir()] if profile.on_command else [state_dir]
-    found = [_library_folder(profile, home) for home in homes]
-    return next((folder for folder in found if folder.is_dir()), None)
+    folders = [_library_folder(profile, home) for home in homes]
+    return next((folder for folder in folders if folder.is_dir()), None)
 
 
 def ensure_libraries(profile: Profile, state_dir: Path, say: Say) -> Path | None:
@@ -264,14 +264,14 @@ def install_libraries(
     """
     folder = _library_folder(profile, state_dir)
     say(f"installing the libraries of profile {profile.name} (once)")
-    with new_folder(folder) as made:
+    with new_folder(folder) as new:
         command = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-compile"]
         command += ["--progress-bar", "off"] if is_loud else ["--quiet"]
         command += ["--require-hashes", "--only-binary", ":all:", "--no-warn-script-location"]
         command += ["--disable-pip-version-check", "--root-user-action", "ignore"]
         command += ["--extra-index-url", index_url] if index_url else []
         command += ["--find-links", str(find_links)] if find_links else []
-        command += ["--target", str(made), "-r", str(profile.lock)]
+        command += ["--target", str(new), "-r", str(profile.lock)]
         done = subprocess.run(
             command,
             stdout=sys.stderr if is_loud else subprocess.DEVNULL,
@@ -283,11 +283,11 @@ def install_libraries(
         if done.returncode != 0:
             lines = " ".join(done.stderr.strip().splitlines()[-3:])
             raise HostFault(f"the libraries of profile {profile.name} cannot be had: {lines}")
-        shutil.rmtree(made / "bin", ignore_errors=True)
+        shutil.rmtree(new / "bin", ignore_errors=True)
         # Use the names that tracebacks in a box show. Skip source checks, because mounted files
         # cannot change. Samples and templates that are no valid source stay as they are.
-        command = [sys.executable, "-m", "compileall", "-q", "-q", "-s", str(made), "-p", MOUNTED]
-        command += ["--invalidation-mode", "unchecked-hash", str(made)]
+        command = [sys.executable, "-m", "compileall", "-q", "-q", "-s", str(new), "-p", MOUNTED]
+        command += ["--invalidation-mode", "unchecked-hash", str(new)]
         subprocess.run(command, capture_output=True, check=False, umask=0o022)
     return folder
 

@@ -450,8 +450,8 @@ class RiddlesAgent:
     def end(self, observation: dict[str, Any]) -> None:
         """Nothing: the contract has no end message."""
 
-    def _settings(self, seen: dict[str, Any]) -> list[str]:
-        clock, you = self._clock, seen["you"]
+    def _settings(self, observation: dict[str, Any]) -> list[str]:
+        clock, you = self._clock, observation["you"]
         a_move_ms = round(1000 * (clock["act_seconds"] + clock["increment_seconds"]))
         return [
             "settings player_names player0,player1",
@@ -459,17 +459,20 @@ class RiddlesAgent:
             f"settings timebank {round(1000 * (clock['act_seconds'] + clock['bank_seconds']))}",
             f"settings time_per_move {a_move_ms}",
             f"settings your_botid {you}",
-            f"settings field_width {seen['width']}",
-            f"settings field_height {seen['height']}",
-            f"settings max_rounds {seen['max_rounds']}",
+            f"settings field_width {observation['width']}",
+            f"settings field_height {observation['height']}",
+            f"settings max_rounds {observation['max_rounds']}",
         ]
 
 
-def build_update_lines(seen: dict[str, Any]) -> list[str]:
+def build_update_lines(observation: dict[str, Any]) -> list[str]:
     """The lines that the program gets before each move."""
-    lines = [f"update game round {seen['round']}", f"update game field {seen['field']}"]
-    for player, count in enumerate(seen["living"]):
+    lines = [
+        f"update game round {observation['round']}",
+        f"update game field {observation['field']}",
+    ]
+    for player, count in enumerate(observation["living"]):
         lines.append(f"update player{player} living_cells {count}")
-        if player != seen["you"]:
-            lines.append(f"update player{player} move {seen.get('opponent_move') or 'null'}")
+        if player != observation["you"]:
+            lines.append(f"update player{player} move {observation.get('opponent_move') or 'null'}")
     return lines

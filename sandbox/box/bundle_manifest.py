@@ -83,25 +83,25 @@ def parse_manifest(text: bytes) -> Manifest:
         # Without a limit this process might read what a child with a deeper stack cannot.
         raise ContractError("has too many lists and objects")
     try:
-        told = json.loads(text.decode("utf-8-sig"))
+        document = json.loads(text.decode("utf-8-sig"))
     except (ValueError, RecursionError):
         raise ContractError("is no JSON text in UTF-8") from None
-    if not isinstance(told, dict):
+    if not isinstance(document, dict):
         raise ContractError('must be an object, for example {"contract": "callable"}')
-    for name in told:
+    for name in document:
         if name not in ("contract", "entry", "api"):
             raise ContractError(f"{name!r:.60}: is unknown; known are contract, entry, api")
-    contract = _parse_contract(told.get("contract", "callable"))
-    if contract is Contract.CALLABLE and "entry" in told:
+    contract = _parse_contract(document.get("contract", "callable"))
+    if contract is Contract.CALLABLE and "entry" in document:
         raise ContractError(f"entry: contract callable executes {MAIN} and starts no program")
-    if contract is not Contract.HTTP and "api" in told:
+    if contract is not Contract.HTTP and "api" in document:
         raise ContractError("api: is for contract http alone")
-    api = told.get("api", "1")
+    api = document.get("api", "1")
     if api not in APIS:
         raise ContractError('api: must be "1" or "2017"')
     if contract is Contract.CALLABLE:
         return Manifest(contract)
-    return Manifest(contract, _parse_entry(told.get("entry"), contract), api)
+    return Manifest(contract, _parse_entry(document.get("entry"), contract), api)
 
 
 def _parse_contract(value: Any) -> Contract:

@@ -146,13 +146,13 @@ def _list_entries(folder: str, at_most: int) -> list[tuple[str, bool]]:
         os.chmod(folder, 0o700)
     except OSError:
         pass
-    found = []
+    listed = []
     with os.scandir(folder) as entries:
         for entry in entries:
-            found.append((entry.path, entry.is_dir(follow_symlinks=False)))
-            if len(found) > at_most:
+            listed.append((entry.path, entry.is_dir(follow_symlinks=False)))
+            if len(listed) > at_most:
                 break
-    return found
+    return listed
 
 
 def _read_small_file(path: str) -> bytes:

@@ -48,10 +48,10 @@ def forbid_tracing() -> None:
     prctl(_PR_SET_DUMPABLE, 0)
 
 
-def keep_files(wanted: list[int]) -> None:
+def keep_files(descriptors: list[int]) -> None:
     """Make the given descriptors 0, 1, 2, ... in this order and close all others."""
     # Move them away first, so that no dup2 below overwrites one still needed.
-    moved = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 32) for fd in wanted]
+    moved = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 32) for fd in descriptors]
     for target, fd in enumerate(moved):
         os.dup2(fd, target, inheritable=target < 3)
     os.closerange(len(moved), 1 << 20)

@@ -49,10 +49,10 @@ def listening_addresses(first: int) -> list[tuple[str, int]]:
     The kernel's table has one line per socket: number, local address and port in hex, remote
     address, state.
     """
-    found = []
+    addresses = []
     for table, hosts in _TABLES.items():
         for words in map(str.split, _read_lines(table)[1:]):
             if words[3] == _LISTEN:
                 port = int(words[1].rpartition(":")[2], 16)
-                found += [(host, port) for host in hosts]
-    return sorted(found, key=lambda address: (address[1] != first, address[1]))
+                addresses += [(host, port) for host in hosts]
+    return sorted(addresses, key=lambda address: (address[1] != first, address[1]))

@@ -259,11 +259,13 @@ class Supervisor:
             return
         if self._setup["mode"] == "single":
             working_folder.write_passwd_file(own, os.getuid(), self._setup["environment"]["HOME"])
-        found = working_folder.link_openmp(own, self._setup["library_paths"])
-        if found is not None:
+        library_folder = working_folder.link_openmp(own, self._setup["library_paths"])
+        if library_folder is not None:
             environment = self._setup["environment"]
             searched = environment.get("LD_LIBRARY_PATH")
-            environment["LD_LIBRARY_PATH"] = f"{found}:{searched}" if searched else found
+            environment["LD_LIBRARY_PATH"] = (
+                f"{library_folder}:{searched}" if searched else library_folder
+            )
 
     def _spawn_zygote(self, entry: list[int]) -> socket.socket:
         ours, theirs = socket.socketpair()
@@ -300,14 +302,14 @@ class Supervisor:
         early = self._request_child(line[0], waits=True) if uid is not None else None
         report = unpacker.report()
         code = unpacker.end()
-        known = set(self._base)
+        processes = set(self._base)
         if early is not None:
             self._forked = self._receive_child(early)
-            known.add(early.pid)
+            processes.add(early.pid)
         # Most agents leave nothing; then the check is enough.
-        if uid is not None and cleanup.leftover_processes(known, 0.0):
+        if uid is not None and cleanup.leftover_processes(processes, 0.0):
             cleanup.kill_and_wipe(uid, self._sweeper_uid(), [])
-            if cleanup.leftover_processes(known, 2.0):
+            if cleanup.leftover_processes(processes, 2.0):
                 return {"op": "fault", "reason": "the unpacker left a process behind"}
         if report:
             answer: dict[str, Any] = json.loads(report)
@@ -339,15 +341,15 @@ class Supervisor:
         stat: list[int] = []
         try:
             if self._forked is not None and self._spare is not None:
-                (told, stat), self._forked = self._forked, None
+                (report, stat), self._forked = self._forked, None
                 self._give_files(self._spare.uid)
             else:
-                told, stat = self._receive_child(self._request_child(line[0]))
+                report, stat = self._receive_child(self._request_child(line[0]))
         except wire.WireError as error:
-            told = _zygote_failure(error)
+            report = _zygote_failure(error)
         except OSError as error:
-            told = {"op": "fault", "reason": f"the working folder cannot be made: {error}"}
-        wire.send_frame(self._control, told, tuple(stat))
+            report = {"op": "fault", "reason": f"the working folder cannot be made: {error}"}
+        wire.send_frame(self._control, report, tuple(stat))
         wire.close_all(stat)
 
     def _give_files(self, uid: int | None) -> None:
@@ -473,14 +475,14 @@ def forbid_terminals() -> None:
         pass  # there is none
 
 
-def usable_uids(wanted: int) -> int:
+def usable_uids(first: int) -> int:
     """``wanted``, or the start of another 1000 uids if this user namespace maps fewer."""
     spans = []
     with open("/proc/self/uid_map") as lines:
         for line in lines:
             inside, _, count = map(int, line.split())
             spans.append((inside, inside + count))
-    for base in (wanted, 20_000 + wanted // 1000 % 40 * 1000):
+    for base in (first, 20_000 + first // 1000 % 40 * 1000):
         if any(low <= base and base + 1000 <= high for low, high in spans):
             return base
     raise wire.WireError("this user namespace has no 1000 uids to give to matches")

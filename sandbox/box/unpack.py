@@ -301,10 +301,10 @@ class _UnpackedTree:
                     bundle_manifest.MANIFEST_FILE,
                 )
             names = (f"/{bundle_manifest.MAIN}", f"/{bundle_manifest.MANIFEST_FILE}")
-            found = [path for path in self._seen if path.endswith(names)]
+            matching = [path for path in self._seen if path.endswith(names)]
             hint = (
-                f"; there is {printable_name(found[0])!r}: pack the folder's content"
-                if found
+                f"; there is {printable_name(matching[0])!r}: pack the folder's content"
+                if matching
                 else ""
             )
             raise ArchiveRefused(

@@ -158,10 +158,10 @@ def _wait_for_exit(pid: int, seconds: float) -> int | None:
     deadline = time.monotonic() + seconds
     while True:
         try:
-            found, status = os.waitpid(pid, os.WNOHANG)
+            ended_pid, status = os.waitpid(pid, os.WNOHANG)
         except ChildProcessError:
             return None
-        if found:
+        if ended_pid:
             return status
         if time.monotonic() >= deadline:
             return None

@@ -48,14 +48,14 @@ def copy_libraries(state_dir: Path, program: str, stdlib: str) -> Path:
     home = state_dir / "systems" / _cache_key(program, stdlib)
     if home.is_dir():
         return home
-    with new_folder(home) as made:
+    with new_folder(home) as folder:
         for target, source in _library_sources(program, stdlib).items():
-            file = made / target.lstrip("/")
+            file = folder / target.lstrip("/")
             file.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, file)
         if os.path.isdir(_LOCALE):
-            shutil.copytree(_LOCALE, made / _LOCALE.lstrip("/"))
-        for path in made.rglob("*"):
+            shutil.copytree(_LOCALE, folder / _LOCALE.lstrip("/"))
+        for path in folder.rglob("*"):
             path.chmod(0o755)
     return home
 
@@ -86,10 +86,10 @@ def _cache_key(program: str, stdlib: str) -> str:
 
 def _library_sources(program: str, stdlib: str) -> Mapping[str, str]:
     """Sources by target. All targets are in the C library's folder, which every loader searches."""
-    found = dict(_needed_libraries(program, f"{stdlib}/lib-dynload"))
+    libraries = dict(_needed_libraries(program, f"{stdlib}/lib-dynload"))
     if os.path.exists(SHELL):
-        found = {**dict(_needed_libraries(SHELL, os.devnull)), **found}
-    libc = next((path for name, path in found.items() if _LIBC.fullmatch(name)), None)
+        libraries = {**dict(_needed_libraries(SHELL, os.devnull)), **libraries}
+    libc = next((path for name, path in libraries.items() if _LIBC.fullmatch(name)), None)
     if libc is None:
         raise HostFault(
             f"the loader finds no C library for {program}; run the node with an interpreter that "
@@ -98,11 +98,11 @@ def _library_sources(program: str, stdlib: str) -> Mapping[str, str]:
     folder = os.path.dirname(libc)
     for name in _EXPECTED:
         if os.path.exists(f"{folder}/{name}"):
-            found.setdefault(name, f"{folder}/{name}")
+            libraries.setdefault(name, f"{folder}/{name}")
     inside = os.path.realpath(folder)
     # This includes the interpreter's own shared library, which no searched folder holds.
-    targets = {f"{inside}/{name}": path for name, path in found.items() if "/" not in name}
-    for name, path in found.items():
+    targets = {f"{inside}/{name}": path for name, path in libraries.items() if "/" not in name}
+    for name, path in libraries.items():
         if "/" in name:  # the loader, which programs name by its path
             targets[f"{os.path.realpath(os.path.dirname(name))}/{os.path.basename(name)}"] = path
     return targets
@@ -114,9 +114,9 @@ def _needed_libraries(program: str, folder: str) -> Iterator[tuple[str, str]]:
     Does what the command ldd does, for all of them in one process. A box has no screen, so this
     leaves out Tk's module and the dozens of libraries that it loads.
     """
-    found = sorted(path.name for path in Path(folder).glob("*.so"))
-    modules = " ".join(f"./{name}" for name in found if not name.startswith("_tkinter"))
-    told = subprocess.run(
+    names = sorted(path.name for path in Path(folder).glob("*.so"))
+    modules = " ".join(f"./{name}" for name in names if not name.startswith("_tkinter"))
+    traced = subprocess.run(
         [program, "-c", ""],
         env={"LD_TRACE_LOADED_OBJECTS": "1", "LD_PRELOAD": modules},
         cwd=folder if modules else None,
@@ -125,7 +125,7 @@ def _needed_libraries(program: str, folder: str) -> Iterator[tuple[str, str]]:
         text=True,
         check=False,
     )
-    for name, path in _FOUND.findall(told.stdout):
+    for name, path in _FOUND.findall(traced.stdout):
         yield name or path, path
 
 
@@ -200,10 +200,10 @@ def _read_proc(name: str) -> str:
 
 def _write_files(home: Path, contents: Mapping[str, str]) -> None:
     """Write all files or none, readable by everybody."""
-    with new_folder(home) as made:
+    with new_folder(home) as folder:
         for name, text in contents.items():
-            file = made / name.lstrip("/")
+            file = folder / name.lstrip("/")
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
-        for path in made.rglob("*"):
+        for path in folder.rglob("*"):
             path.chmod(0o755 if path.is_dir() else 0o644)

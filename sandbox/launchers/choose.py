@@ -121,9 +121,9 @@ def remove_leftovers(name: str, run_dir: Path, state_dir: Path, say: Say) -> Non
 
     The caller has the run directory's lock.
     """
-    for each in ("docker", "bubblewrap") if name == "auto" else (name,):
+    for launcher in ("docker", "bubblewrap") if name == "auto" else (name,):
         try:
-            _make_launcher(each, run_dir, state_dir, say).sweep()
+            _make_launcher(launcher, run_dir, state_dir, say).sweep()
         except HostFault as fault:
             if name != "auto":
                 say(f"not everything could be removed: {fault}")
@@ -149,16 +149,16 @@ def choose_launcher(
         raise HostFault(f"runtime: {name} has none; use the launcher docker for {runtime!r}")
     if runtime:
         name = "docker"
-    wanted = ("docker", "bubblewrap") if name == "auto" else (name,)
+    candidates = ("docker", "bubblewrap") if name == "auto" else (name,)
     reasons = []
-    for each in wanted:
+    for candidate in candidates:
         try:
-            kind = _make_launcher(each, run_dir, state_dir, say, runtime)
+            kind = _make_launcher(candidate, run_dir, state_dir, say, runtime)
             kind.sweep()
             digests = {n: kind.prepare(profiles.get_profile(n), say) for n in names}
             probe_launcher(kind, names[0])
         except HostFault as fault:
-            reasons.append(f"{each}: {fault}")
+            reasons.append(f"{candidate}: {fault}")
             continue
         return kind, digests
     if name != "auto":

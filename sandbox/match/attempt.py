@@ -78,9 +78,9 @@ def play(
     loans: list[Loan] = []
 
     def episode(seated: tuple[int, ...]) -> PlayedMatch:
-        asked = [attempt.lineup[member] for member in seated]
+        requests = [attempt.lineup[member] for member in seated]
         node, remote = lenders.node_socket, lenders.remote_socket
-        with borrow_seats(node, asked, BORROW_SECONDS, remote) as lent:
+        with borrow_seats(node, requests, BORROW_SECONDS, remote) as lent:
             # Only before the first episode: an owner who has seen it must not undo the pair by
             # leaving. In the second episode an unreachable agent loses.
             if not loans:
@@ -115,9 +115,9 @@ def _check_agents_reachable(
 ) -> None:
     """Raise SeatsAway if a remote agent in an excused seat does not answer."""
     away = {
-        member: one.reason
-        for member, one in zip(seated, lent, strict=True)
-        if isinstance(one, AgentAway) and member in excused
+        member: loan.reason
+        for member, loan in zip(seated, lent, strict=True)
+        if isinstance(loan, AgentAway) and member in excused
     }
     if away:
         raise SeatsAway(away)

@@ -83,10 +83,10 @@ def _pack_folder(folder: Path, scratch: Path) -> Path:
         tarfile.open(fileobj=zipped, mode="w", format=tarfile.PAX_FORMAT) as archive,
     ):
         for name, file in sorted(_bundle_files(folder, os.path.realpath(folder), "")):
-            told = file.stat()
+            status = file.stat()
             member = tarfile.TarInfo(name)
-            member.size = told.st_size
-            member.mode = 0o755 if told.st_mode & 0o100 else 0o644
+            member.size = status.st_size
+            member.mode = 0o755 if status.st_mode & 0o100 else 0o644
             total += member.size
             if total > LARGEST_BYTES:
                 raise BundleError(f"{folder}: more than {LARGEST_BYTES >> 20} MB in all")

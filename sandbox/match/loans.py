@@ -116,32 +116,32 @@ class Conversation:
     def end(self, agents: Mapping[int, socket.socket]) -> None:
         """End the seats that have not ended yet, by number with their sockets."""
         with self._lock:
-            asked = sorted(self._open & agents.keys())
-            if not asked:
+            seats = sorted(self._open & agents.keys())
+            if not seats:
                 return
-            self._open -= set(asked)
+            self._open -= set(seats)
             deadline = time.monotonic() + END_SECONDS
-            gone = [seat for seat in asked if _has_closed(agents[seat])]
+            gone = [seat for seat in seats if _has_closed(agents[seat])]
             try:
                 with translate_node_errors("ending a loan"):
-                    message = {"op": "end", "seats": asked, "closed": gone}
+                    message = {"op": "end", "seats": seats, "closed": gone}
                     wire.send_frame(self._connection, message, deadline=deadline)
-                    for _ in asked:
+                    for _ in seats:
                         answer, _ = wire.receive_frame(self._connection, deadline=deadline)
-                        self.endings[_seat_from_answer(answer, asked)] = _parse_ending(answer)
+                        self.endings[_seat_from_answer(answer, seats)] = _parse_ending(answer)
             except HostFault as fault:
                 # The order of the answers is lost, so no other seat gets its ending.
                 self._connection.close()
-                for seat in [*asked, *self._open]:
+                for seat in [*seats, *self._open]:
                     self.endings.setdefault(seat, fault)
                 self._open.clear()
             if not self._open:
                 self._connection.close()
 
 
-def _seat_from_answer(answer: dict[str, Any], asked: Sequence[int]) -> int:
+def _seat_from_answer(answer: dict[str, Any], ending_seats: Sequence[int]) -> int:
     seat = answer.get("seat")
-    if type(seat) is not int or seat not in asked:
+    if type(seat) is not int or seat not in ending_seats:
         raise HostFault(f"the node answers for seat {seat!r}, which was not asked about")
     return seat
 

@@ -151,8 +151,8 @@ def play_games(
     for number in range(1, plan.games + 1):
         lineup = rotated_seats(len(bundles), 1 if plan.fork else number)
         game = LocalGame(number, seed_of_game(plan.seed, number), lineup)
-        told = _Callbacks(_numbered(on_step, number), _numbered(on_record, number))
-        yield play_game(plan, bundles, node_socket, game, told)
+        callbacks = _Callbacks(_numbered(on_step, number), _numbered(on_record, number))
+        yield play_game(plan, bundles, node_socket, game, callbacks)
 
 
 def play_game(
@@ -160,13 +160,13 @@ def play_game(
     bundles: Sequence[Path],
     node_socket: Path,
     game: LocalGame,
-    told: _Callbacks | None = None,
+    callbacks: _Callbacks | None = None,
 ) -> LocalResult:
     """Play one game, which may use any seed and lineup. Raises HostFault if the node fails."""
     requests = [SeatRequest(plan.profile, bundles[agent], plan.memory_mb) for agent in game.lineup]
     started = monotonic()
     episode = _episode_player(
-        plan, requests, game.seed, node_socket, told or _Callbacks(None, None)
+        plan, requests, game.seed, node_socket, callbacks or _Callbacks(None, None)
     )
     played = (
         match_record.play_match(plan.game, len(game.lineup), episode)
@@ -181,15 +181,15 @@ def _episode_player(
     requests: Sequence[SeatRequest],
     seed: bytes,
     node_socket: Path,
-    told: _Callbacks,
+    callbacks: _Callbacks,
 ) -> Callable[[tuple[int, ...]], PlayedMatch]:
     """Return a function that plays one episode; the ``requests`` it gets fill the seats."""
 
     def play(seated: tuple[int, ...]) -> PlayedMatch:
-        asked = [requests[member] for member in seated]
-        with borrow_seats(node_socket, asked, BORROW_SECONDS) as loans:
+        seat_requests = [requests[member] for member in seated]
+        with borrow_seats(node_socket, seat_requests, BORROW_SECONDS) as loans:
             parallel = referee.parallel_seats(loans, plan.max_parallel_seats)
-            stop_after_seconds = longest_episode_seconds(plan, len(asked), parallel)
+            stop_after_seconds = longest_episode_seconds(plan, len(seat_requests), parallel)
             request = EpisodeRequest(
                 plan.game,
                 plan.configuration,
@@ -198,8 +198,8 @@ def _episode_player(
                 loans,
                 max_parallel_seats=parallel,
                 stop_after_seconds=stop_after_seconds,
-                on_step=told.on_step,
-                on_record=told.on_record,
+                on_step=callbacks.on_step,
+                on_record=callbacks.on_record,
             )
             if plan.fork is not None:
                 return referee.continue_episode(request, plan.fork)
@@ -268,7 +268,7 @@ def result_json(result: LocalResult, plan: LocalPlan, files: Mapping[str, Any]) 
         "game": plan.game.name,
         "number": result.number,
         "seed": result.seed.hex(),
-        "steps": sum(len(one.steps) for one in result.played.episodes),
+        "steps": sum(len(episode.steps) for episode in result.played.episodes),
         "wall_seconds": round(result.wall_seconds, 3),
         "seats": [
             {
@@ -294,7 +294,7 @@ def summarize_agents(plan: LocalPlan, results: Sequence[LocalResult]) -> tuple[A
 
 def summary_json(summaries: Sequence[AgentSummary]) -> dict[str, Any]:
     """The last line of ``peck run --json`` for a batch."""
-    return {"kind": "summary", "agents": [asdict(one) for one in summaries]}
+    return {"kind": "summary", "agents": [asdict(summary) for summary in summaries]}
 
 
 def _summarize_agent(name: str, agent: int, results: Sequence[LocalResult]) -> AgentSummary:
@@ -326,7 +326,7 @@ def _numbered(
     call: Callable[[int, Told], None] | None, number: int
 ) -> Callable[[Told], None] | None:
     """The callback, which then gets the game's number first."""
-    return None if call is None else lambda told: call(number, told)
+    return None if call is None else lambda value: call(number, value)
 
 
 def _short_name(path: Path) -> str:

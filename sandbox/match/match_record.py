@@ -168,8 +168,8 @@ class SeatRecord:
 
     def count_pardoned_fault(self, fault: SeatFault) -> None:
         """Count a fault after which the seat plays on."""
-        known = self.pardoned.setdefault(fault.verdict, Pardons(fault))
-        known.times += 1
+        pardons = self.pardoned.setdefault(fault.verdict, Pardons(fault))
+        pardons.times += 1
 
     def log_blob(self, verdict: Verdict, fault: SeatFault | None, log: Sequence[MoveLog]) -> bytes:
         """The seat's log. Equal content gives equal bytes."""
@@ -196,12 +196,12 @@ class SeatRecord:
             "traceback": fault.traceback if fault else None,
             "pardoned": {
                 str(kind): {
-                    "times": found.times,
-                    "step": found.first.step,
-                    "reason": found.first.reason,
-                    "traceback": found.first.traceback,
+                    "times": pardons.times,
+                    "step": pardons.first.step,
+                    "reason": pardons.first.reason,
+                    "traceback": pardons.first.traceback,
                 }
-                for kind, found in self.pardoned.items()
+                for kind, pardons in self.pardoned.items()
             },
         }
         if self.comparison.compared:
@@ -377,42 +377,47 @@ def sum_rewards(first: Sequence[float | None], second: Sequence[float | None]) -
     mirrored = [second[seat] for seat in seat_order(len(first), 1)]
     worst = min(0.0, *(reward or 0.0 for reward in (*first, *mirrored)))
     return [
-        (worst if one is None else one) + (worst if two is None else two)
-        for one, two in zip(first, mirrored, strict=True)
+        (worst if own_reward is None else own_reward)
+        + (worst if mirrored_reward is None else mirrored_reward)
+        for own_reward, mirrored_reward in zip(first, mirrored, strict=True)
     ]
 
 
-def _merge_seats(one: SeatReport, two: SeatReport, reward: float, placement: int) -> SeatReport:
-    told = two if two.verdict.is_fault and not one.verdict.is_fault else one
-    reason = told.reason
-    if told is two and reason is not None:
+def _merge_seats(
+    first: SeatReport, second: SeatReport, reward: float, placement: int
+) -> SeatReport:
+    deciding = second if second.verdict.is_fault and not first.verdict.is_fault else first
+    reason = deciding.reason
+    if deciding is second and reason is not None:
         reason = f"in the second episode: {reason}"
-    if not told.verdict.is_fault and (one.reason or two.reason):  # warnings
-        which = "first" if one.reason else "second"
-        reason = f"in the {which} episode: {one.reason or two.reason}"
+    if not deciding.verdict.is_fault and (first.reason or second.reason):  # warnings
+        position = "first" if first.reason else "second"
+        reason = f"in the {position} episode: {first.reason or second.reason}"
     return replace(
-        one,
+        first,
         placement=placement,
         reward=reward,
-        verdict=told.verdict,
+        verdict=deciding.verdict,
         reason=reason,
-        failed_step=told.failed_step,
-        charged_seconds=round(one.charged_seconds + two.charged_seconds, 6),
-        max_move_seconds=max(one.max_move_seconds, two.max_move_seconds),
-        pardoned=Counter(one.pardoned) + Counter(two.pardoned),
-        answered=one.answered or two.answered,
-        log=_merge_logs(one.log, two.log, told.verdict, is_second=told is two),
+        failed_step=deciding.failed_step,
+        charged_seconds=round(first.charged_seconds + second.charged_seconds, 6),
+        max_move_seconds=max(first.max_move_seconds, second.max_move_seconds),
+        pardoned=Counter(first.pardoned) + Counter(second.pardoned),
+        answered=first.answered or second.answered,
+        log=_merge_logs(first.log, second.log, deciding.verdict, is_second=deciding is second),
     )
 
 
-def _merge_logs(one: bytes, two: bytes, verdict: Verdict, *, is_second: bool) -> bytes:
+def _merge_logs(first_log: bytes, second_log: bytes, verdict: Verdict, *, is_second: bool) -> bytes:
     """Join the logs of both episodes. Entries of the second episode are marked."""
-    first, second = read_log(one), read_log(two)
+    first, second = read_log(first_log), read_log(second_log)
     moves = [*first["moves"], *({**move, "episode": 1} for move in second["moves"])]
-    told = {**second, "failed_episode": 1} if is_second else first
+    deciding = {**second, "failed_episode": 1} if is_second else first
     pardons = dict(first["pardoned"])
-    for kind, found in second["pardoned"].items():
-        known = pardons.get(kind)
-        pardons[kind] = {**known, "times": known["times"] + found["times"]} if known else found
-    document = {**told, "moves": moves, "verdict": str(verdict), "pardoned": pardons}
+    for kind, pardon in second["pardoned"].items():
+        earlier = pardons.get(kind)
+        pardons[kind] = (
+            {**earlier, "times": earlier["times"] + pardon["times"]} if earlier else pardon
+        )
+    document = {**deciding, "moves": moves, "verdict": str(verdict), "pardoned": pardons}
     return gzip.compress(json.dumps(document, separators=(",", ":")).encode(), mtime=0)

@@ -480,8 +480,8 @@ class MoveCosts:
         in_answers = unread * _CORES + self._unread_pauses_seconds
         self._ponders_unread |= cpu > in_answers
         cpu = min(cpu, in_answers)
-        seen = 0.0 if meter.by_wall else cpu / meter.cpus
-        return MoveCost(wall, cpu, 0.0, max(wall, seen))
+        used = 0.0 if meter.by_wall else cpu / meter.cpus
+        return MoveCost(wall, cpu, 0.0, max(wall, used))
 
     def _used_cpu(self) -> float:
         self._seen_cpu = self._meter.cpu_seconds()

@@ -106,9 +106,9 @@ LARGEST: Final = 2**53
 def check_numbers(game: Game[Any], outcome: Outcome) -> None:
     """Raise ValueError for numbers that a season cannot add up. An accepted result is final."""
     shares = {measure.name for measure in game.measures if measure.kind == "share"}
-    told = [("reward", reward) for reward in outcome.rewards if reward is not None]
-    told += [pair for seat in outcome.statistics for pair in seat.items()]
-    for name, value in told:
+    numbers = [("reward", reward) for reward in outcome.rewards if reward is not None]
+    numbers += [pair for seat in outcome.statistics for pair in seat.items()]
+    for name, value in numbers:
         is_number = isinstance(value, int | float) and abs(value) <= LARGEST
         if not is_number or (name in shares and not 0 <= value <= 1):
             limits = "from 0 to 1" if name in shares else f"up to {LARGEST} on either side of 0"
@@ -117,25 +117,25 @@ def check_numbers(game: Game[Any], outcome: Outcome) -> None:
 
 def build_seat_report(seat: Seat, outcome: Outcome, decided: SeatFault | None = None) -> SeatReport:
     """The report of a seat. ``decided`` is the fault of another seat that ended the match."""
-    how = outcome.verdicts[seat.index]
+    verdict = outcome.verdicts[seat.index]
     costs = [answer.cost.charged_seconds for answer in seat.record.answers]
     off_turn = sum(answer.off_turn_seconds for answer in seat.record.answers)
     pardons = seat.record.pardoned
     # A game may end a seat for pardoned faults that were never made good.
-    fault = seat.fault or (pardons[how].first if how in pardons else None)
-    if fault is None and decided is not None and how.is_fault:
+    fault = seat.fault or (pardons[verdict].first if verdict in pardons else None)
+    if fault is None and decided is not None and verdict.is_fault:
         fault = stopped_fault(decided)
     return SeatReport(
         placement=outcome.placements[seat.index],
         reward=outcome.rewards[seat.index],
-        verdict=how,
+        verdict=verdict,
         reason=fault.reason if fault else _none_warning(seat),
         failed_step=fault.step if fault else None,
         charged_seconds=round(sum(costs) + off_turn, 6),
         max_move_seconds=round(max(costs, default=0.0), 6),
         statistics=outcome.statistics[seat.index] if outcome.statistics else None,
-        log=seat.log_blob(how),
-        pardoned={kind: found.times for kind, found in pardons.items()},
+        log=seat.log_blob(verdict),
+        pardoned={kind: pardon.times for kind, pardon in pardons.items()},
         answered=seat.record.moved or (not seat.record.answers and seat.fault is None),
         bundle_refused=fault is not None and fault.bundle_refused,
     )
@@ -146,21 +146,21 @@ def _none_warning(seat: Seat) -> str | None:
 
     Such answers are legal in some games, so nothing else shows a function without ``return``.
     """
-    asked = len(seat.record.answers) - seat.record.unused_answers
+    turns = len(seat.record.answers) - seat.record.unused_answers
     replaced = len(seat.record.moves_for_none)
     if not replaced:
         return None
-    which = f"{replaced} of {asked} turns"
-    if replaced == asked:
-        which = f"all {asked} turns" if asked > 1 else "its only turn"
+    replaced_turns = f"{replaced} of {turns} turns"
+    if replaced == turns:
+        replaced_turns = f"all {turns} turns" if turns > 1 else "its only turn"
     moves = {json.dumps(move) for move in seat.record.moves_for_none}
     played = f"played {moves.pop()}" if len(moves) == 1 else "chose moves"
     if seat.contract is Contract.CALLABLE:
         answer, hint = "None", "Does the function return its action?"
     else:
         answer, hint = "null", "Does the program send its move?"
-    told = f"Your agent answered {answer} in {which}; the rules {played} for it"
-    return f"{clean_text(told, LONGEST_REASON - len(hint) - 2)}. {hint}"
+    sentence = f"Your agent answered {answer} in {replaced_turns}; the rules {played} for it"
+    return f"{clean_text(sentence, LONGEST_REASON - len(hint) - 2)}. {hint}"
 
 
 GPU_WAIT_SECONDS: Final = 3600.0
@@ -314,8 +314,8 @@ class RunningEpisode:
         Otherwise it could spend the recorded bank again in each step.
         """
         limit = (1 + SPARE_BANK) * self._clock.bank_seconds
-        for seat, given in zip(self._seats, self._given_seconds, strict=True):
-            self._drawn_seconds[seat.index] += max(0.0, given - seat.bank.left_seconds)
+        for seat, given_seconds in zip(self._seats, self._given_seconds, strict=True):
+            self._drawn_seconds[seat.index] += max(0.0, given_seconds - seat.bank.left_seconds)
             left = max(0.0, limit - self._drawn_seconds[seat.index])
             recorded = bank_before(fork.episode, seat.index, self.steps)
             seat.bank.left_seconds = min(recorded, left)
@@ -341,9 +341,9 @@ class RunningEpisode:
 
     def _ask(self, group: Sequence[Seat]) -> Iterator[tuple[int, Json | Verdict]]:
         with _game_faults("observe"):
-            seen = [self._game.observe(self._state, seat.index) for seat in group]
+            observations = [self._game.observe(self._state, seat.index) for seat in group]
         questions = {}
-        for seat, observation in zip(group, seen, strict=True):
+        for seat, observation in zip(group, observations, strict=True):
             question = seat.build_move_question(self.steps, observation)
             if isinstance(question, Verdict):
                 yield seat.index, question
@@ -362,8 +362,8 @@ class RunningEpisode:
             with contextlib.suppress(
                 Exception
             ):  # a game need not have an observation for a seat that is out
-                seen = self._game.observe(self._state, seat.index)
-                questions.append(seat.build_end_question(seen))
+                observation = self._game.observe(self._state, seat.index)
+                questions.append(seat.build_end_question(observation))
         if questions:
             # An agent that computes now may seem to wait for a core. The match is over all the
             # same.

@@ -326,8 +326,8 @@ class Seat:
                     self._record(step, MoveCost(0.0, 0.0, 0.0, 0.0), is_put=False)
                     return self._pardon_or_fail(seat_faults.off_turn_fault(step, charge))
         self._nonce = self._next_nonce()
-        seen = {**observation, "remainingOverageTime": self.bank.visible_seconds()}
-        message = {"k": "act", "n": self._nonce, "observation": seen}
+        shown = {**observation, "remainingOverageTime": self.bank.visible_seconds()}
+        message = {"k": "act", "n": self._nonce, "observation": shown}
         limit_seconds = self.bank.deadline(0.0) - self._debt_seconds
         return self._question(message, limit_seconds, self._is_owed if owes else None)
 

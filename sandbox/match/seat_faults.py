@@ -74,9 +74,9 @@ def killed_fault(step: int, number: int) -> SeatFault:
         meaning = signals.strsignal(number)
     except ValueError:
         name, meaning = f"number {number}", None
-    told = f"{name} ({meaning})" if meaning else name
+    description = f"{name} ({meaning})" if meaning else name
     return _make_fault(
-        Verdict.ERROR, step, f"The agent's process ended by signal {told} {_step_text(step)}"
+        Verdict.ERROR, step, f"The agent's process ended by signal {description} {_step_text(step)}"
     )
 
 

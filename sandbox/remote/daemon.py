@@ -199,9 +199,9 @@ class RemoteLender:
                 report = self._end_caller(begun.pop(number), is_ending)
                 wire.send_frame(connection, {"seat": number, **report})
 
-    def _end_caller(self, one: CallerProcess, is_ending: bool) -> dict[str, Any]:
+    def _end_caller(self, caller_process: CallerProcess, is_ending: bool) -> dict[str, Any]:
         try:
-            code, log = self._callers.end(one, is_ending=is_ending)
+            code, log = self._callers.end(caller_process, is_ending=is_ending)
         except HostFault as fault:
             return {"op": "fault", "reason": str(fault)}
         return {
