@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass, replace
 from datetime import datetime
 from typing import Annotated, Any, Final, get_type_hints
 
@@ -101,22 +101,40 @@ it in the OpenAPI document."""
 
 
 @dataclass(frozen=True)
-class ShownOnceMark:
-    """Marks a secret of an answer."""
+class KeptAs:
+    """Marks a field of an answer: the copy that is stored for a repeated request has this value."""
+
+    value: str | None
 
 
 ShownOnce = Annotated[
-    str, WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "null"}]}), ShownOnceMark()
+    str, WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "null"}]}), KeptAs(None)
 ]
-"""A secret of an answer. It is not stored, so a repeat of the request is answered with null."""
+"""A secret of an answer. A repeat of the request is answered with null."""
+WordsOfPerson = Annotated[str, KeptAs("")]
+"""Words of a person, which no second place stores. A repeat is answered with an empty text."""
 
 
-def secrets_of(record: type) -> list[str]:
-    """The fields of a record that are shown only once."""
-    kinds: dict[str, Any] = get_type_hints(record, include_extras=True)
-    return [
-        name for name, kind in kinds.items() if ShownOnceMark() in getattr(kind, "__metadata__", ())
-    ]
+def stored_copy(answer: Any) -> Any:
+    """The copy of an answer that is stored for a repeated request."""
+    if isinstance(answer, BaseModel):
+        return answer.model_copy(
+            update={
+                name: [stored_copy(item) for item in value]
+                for name, value in answer
+                if isinstance(value, list)
+            }
+        )
+    if not is_dataclass(answer) or isinstance(answer, type):
+        return answer
+    kinds: dict[str, Any] = get_type_hints(type(answer), include_extras=True)
+    marks = {
+        name: mark.value
+        for name, kind in kinds.items()
+        for mark in getattr(kind, "__metadata__", ())
+        if isinstance(mark, KeptAs)
+    }
+    return replace(answer, **marks)
 
 
 class RequestModel(BaseModel):

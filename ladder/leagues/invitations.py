@@ -6,18 +6,21 @@ import hashlib
 import secrets
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Annotated, Final, Literal
 
 from psycopg.rows import dict_row
+from pydantic import ConfigDict, Field
 
 from ladder import ids
 from ladder.database.db import Connection, atomic_function
 from ladder.enums import LeagueRole, Visibility
 from ladder.errors import Conflict, Invalid, NotFound
+from ladder.field_types import RECORD, AwareDatetime, Line, RequestModel, ShownOnce
 from ladder.ids import InvitationId, LeagueId, TeamId, UserId
-from ladder.leagues import invitations, league_blocks, leagues, members, terms
+from ladder.leagues import league_blocks, leagues, members, terms
 from ladder.leagues.members import PLAIN
 from ladder.leagues.records import League
+from ladder.leagues.terms import Digest
 from ladder.notices.events import EventSubject, record_event
 from ladder.notices.kinds import NoticeKind
 from ladder.people import quotas, teams, users
@@ -43,15 +46,42 @@ WRONG_CODE: Final = (
 class Invitation:
     """An invitation without the text of its code."""
 
-    id: InvitationId
+    __pydantic_config__ = RECORD
+    id: Annotated[InvitationId, Field(examples=["inv_01j8x6m3c2k4v9q0w7r5t1y8z3"])]
     league_id: LeagueId
     role: LeagueRole
     label: str
     max_uses: int | None
     uses: int
+    """Number of people who joined with the code."""
     expires_at: datetime | None
     revoked_at: datetime | None
     created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class MadeInvitation(Invitation):
+    """An invitation with its code, which is shown only once. A repeated request gets null."""
+
+    code: Annotated[ShownOnce, Field(examples=["join_8Zk3..."])]
+
+
+class NewInvitation(RequestModel):
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"role": "competitor", "max_uses": 30}]}
+    )
+    role: Literal["competitor", "viewer"] = "competitor"
+    label: Line = ""
+    max_uses: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    expires_at: AwareDatetime | None = None
+
+
+class InvitationCode(RequestModel):
+    code: Annotated[str, Field(max_length=100, examples=["join_8Zk3..."])]
+
+
+class JoinWithCode(InvitationCode):
+    terms: Digest
 
 
 @atomic_function
@@ -234,7 +264,7 @@ def is_wider_role(one: LeagueRole, other: LeagueRole) -> bool:
 @atomic_function
 def join_league(
     conn: Connection, user_id: UserId, code: str, terms_digest: str
-) -> tuple[invitations.Invitation, League, LeagueRole]:
+) -> tuple[Invitation, League, LeagueRole]:
     """Adds a person who agreed to the terms to a league.
 
     Returns the invitation, the league and the person's role. A code never lowers a role. A
@@ -242,9 +272,9 @@ def join_league(
     valid. Raises Conflict if the digest is not that of the current terms, or if the person is a
     grader or a commentator.
     """
-    _, league = invitations.read_code(conn, user_id, code)
+    _, league = read_code(conn, user_id, code)
     terms.share_league(conn, league.id)
-    invitation, league = invitations.lock_code(conn, user_id, code)
+    invitation, league = lock_code(conn, user_id, code)
     settings = terms.settings_of_league(league)
     if terms_digest != terms.terms_digest(settings):
         raise Conflict(
@@ -259,7 +289,7 @@ def join_league(
         (invitation.id, user_id),
     ).fetchone()
     if used is not None and had is None:
-        raise NotFound(invitations.WRONG_CODE, field="code")  # a host has removed this member
+        raise NotFound(WRONG_CODE, field="code")  # a host has removed this member
     role = invitation.role if had is None else max(invitation.role, had, key=ORDER.index)
     if used is not None and had is not None:
         role = had

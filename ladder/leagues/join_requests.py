@@ -9,18 +9,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, Self
 
 from psycopg import errors
 from psycopg.rows import dict_row
+from pydantic import ConfigDict, Field, model_validator
 
 from ladder import ids
 from ladder.database.db import Connection, atomic, atomic_function
 from ladder.enums import LeagueRole, ReplayVisibility, Visibility
 from ladder.errors import Conflict, Invalid, NotFound
+from ladder.field_types import RECORD, Key, Line, RequestModel, WordsOfPerson
 from ladder.ids import JoinRequestId, LeagueId, UserId
 from ladder.leagues import league_blocks, leagues, members, terms
 from ladder.leagues.records import League, league_resource
+from ladder.leagues.terms import Digest
 from ladder.notices.events import EventSubject, record_event
 from ladder.notices.kinds import NoticeKind
 from ladder.people import audit_log, quotas, users
@@ -52,19 +55,44 @@ class RequestState(StrEnum):
 class JoinRequest:
     """A person's request to join a league."""
 
-    id: JoinRequestId
+    __pydantic_config__ = RECORD
+    id: Annotated[JoinRequestId, Field(examples=["jrq_01j8x6m3c2k4v9q0w7r5t1y8z3"])]
     league_id: LeagueId
-    slug: str
-    title: str
+    slug: WordsOfPerson
+    title: WordsOfPerson
     user_id: UserId
-    name: str
-    words: str
+    name: WordsOfPerson
+    words: WordsOfPerson
     state: RequestState
     created_at: datetime
     expires_at: datetime
     answered_at: datetime | None
-    answer: str
+    answer: WordsOfPerson
     """What the host said."""
+
+
+class NewJoinRequest(RequestModel):
+    terms: Digest
+    words: Annotated[Line, Field(title="A word to the hosts")] = ""
+    """Who you are, and why you ask. You may leave it empty."""
+
+
+class JoinAnswer(RequestModel):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"act": "approve", "all": True}]})
+    act: Literal["approve", "decline"]
+    requests: Annotated[list[Key], Field(default_factory=list, max_length=MOST_ANSWERED)]
+    """Ids of requests."""
+    all: bool = False
+    """All requests that wait, instead of ids."""
+    role: Literal["competitor", "viewer"] = "competitor"
+    words: Line = ""
+    """A word to the people."""
+
+    @model_validator(mode="after")
+    def _names_requests(self) -> Self:
+        if self.all == bool(self.requests):
+            raise ValueError("give the ids of requests, or set all to true")
+        return self
 
 
 NOTICES: Final = {

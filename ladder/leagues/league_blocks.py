@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from psycopg.rows import class_row
+from pydantic import ConfigDict
 
 from ladder.database.db import Connection, atomic_function
 from ladder.errors import Conflict, Forbidden
+from ladder.field_types import RECORD, FilledLine, RequestModel
 from ladder.ids import LeagueId, TeamId, UserId
 from ladder.leagues import leagues, members
 from ladder.leagues.records import League
@@ -20,10 +22,17 @@ from ladder.people.records import Viewer
 class LeagueBlock:
     """A person whom a host blocked from a league."""
 
+    __pydantic_config__ = RECORD
     user_id: UserId
     name: str
     reason: str
     created_at: datetime
+
+
+class NewBlock(RequestModel):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"reason": "spam"}]})
+    reason: FilledLine
+    """The person reads it."""
 
 
 def list_blocks(

@@ -14,8 +14,9 @@ from typing import Final
 from ladder.database.db import Connection, atomic_function
 from ladder.enums import LeagueRole
 from ladder.errors import Conflict, Forbidden
+from ladder.field_types import RECORD, RequestModel
 from ladder.ids import LeagueId, TeamId, UserId
-from ladder.leagues import leagues, members
+from ladder.leagues import leagues
 from ladder.leagues.records import League, Season
 from ladder.people import audit_log
 from ladder.people.permissions import may_appoint
@@ -30,10 +31,15 @@ PLAIN: Final = (LeagueRole.COMPETITOR, LeagueRole.VIEWER)
 class Member:
     """A person in a league."""
 
+    __pydantic_config__ = RECORD
     user_id: UserId
     name: str
     role: LeagueRole
     joined_at: datetime
+
+
+class RoleChange(RequestModel):
+    role: LeagueRole
 
 
 def list_members(
@@ -88,7 +94,7 @@ def change_role(
     if role is not None and _is_blocked(conn, league, user_id):
         raise Conflict("unblock this person first: the league blocks them", field="user")
     if role in STAFF:
-        members.refuse_competitor_as_staff(conn, league.id, user_id)
+        refuse_competitor_as_staff(conn, league.id, user_id)
     if before is LeagueRole.HOST:
         _refuse_last_host(conn, league)
     replace_role(conn, by.user_id, league.id, user_id, role)

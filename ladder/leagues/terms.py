@@ -10,14 +10,18 @@ import hashlib
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import product
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
+
+from pydantic import Field
 
 from ladder.database.db import Connection, atomic_function
 from ladder.enums import LeagueRole, ReplayVisibility, Visibility
 from ladder.errors import Conflict, NotFound
+from ladder.field_types import RECORD, RequestModel
 from ladder.ids import LeagueId, UserId
 from ladder.leagues import league_blocks, leagues
 from ladder.leagues.records import League
+from ladder.people.records import Viewer
 from ladder.people.roles import STAFF
 
 REPLAYS: Final = {
@@ -63,6 +67,34 @@ class Agreement:
     at: datetime | None
     names_staff: bool
     """Whether these terms name the roles grader and commentator."""
+
+
+Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$", description="`digest` of the terms")]
+
+
+class Consent(RequestModel):
+    terms: Digest
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What joining means. `digest` names this text in a consent."""
+
+    __pydantic_config__ = RECORD
+    text: str
+    digest: str
+    agreed: bool
+    """Whether the caller is a member and agreed to exactly this text."""
+    agreed_at: datetime | None
+
+
+def read_terms(conn: Connection, viewer: Viewer, league: League, settings: TermsSettings) -> Terms:
+    """Returns the terms of these settings, and whether the viewer agreed to them."""
+    digest = terms_digest(settings)
+    agreement = viewer.user_id and agreement_of_member(conn, league.id, viewer.user_id)
+    if agreement and agreement.terms_digest == digest:
+        return Terms(terms_text(settings), digest, True, agreement.at)
+    return Terms(terms_text(settings), digest, False, None)
 
 
 def settings_of_league(league: League) -> TermsSettings:

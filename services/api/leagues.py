@@ -13,11 +13,10 @@ from games import GAMES
 from ladder.entries.league_setup import set_up_league
 from ladder.enums import LeagueRole, ReplayVisibility, Visibility
 from ladder.errors import Invalid
-from ladder.ids import LeagueId, UserId
-from ladder.leagues import league_update, leagues, members, seasons
+from ladder.ids import LeagueId
+from ladder.leagues import league_update, leagues, seasons
 from ladder.leagues.records import League
 from ladder.leagues.request_models import LeagueChange, NewLeague
-from ladder.people import users
 from ladder.people.records import Viewer
 from ladder.reports import season_health
 from services.api.entries import EntryOut
@@ -25,11 +24,11 @@ from services.api.entries import entry_out as shown_entry
 from services.api.seasons import SeasonOut
 from services.http import permissions
 from services.http.app_state import AppState, Db
-from services.http.auth import Anyone, Host, Known
+from services.http.auth import Anyone, Host
 from services.http.idempotency import Idempotent
 from services.http.lazy_routes import LazyRoute
 from services.http.paging import Page, Paging
-from services.http.path_parameters import LeagueKey, PersonKey
+from services.http.path_parameters import LeagueKey
 from services.http.problems import problem_responses
 
 router = APIRouter(prefix="/v1", tags=["leagues"], route_class=LazyRoute)
@@ -72,18 +71,6 @@ class CreatedLeagueOut(LeagueOut):
         description="why the season cannot play yet; null if its seats can be filled",
         examples=["2 of 16 seats can be filled: add an agent or an anchor"],
     )
-
-
-class MemberOut(BaseModel):
-    model_config = ConfigDict(from_attributes=True)
-    user_id: str
-    name: str
-    role: LeagueRole
-
-
-class RoleChange(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-    role: LeagueRole
 
 
 def league_out(conn: Db, who: Viewer, league: League) -> LeagueOut:
@@ -176,52 +163,3 @@ def change_league(league: LeagueKey, body: LeagueChange, conn: Db, who: Host) ->
     """
     found = permissions.hosted_league(conn, who, league)
     return league_out(conn, who, league_update.change_league(conn, who, found, body))
-
-
-@router.get(
-    "/leagues/{league}/members", summary="List members", responses=problem_responses(403, 404)
-)
-def list_members(league: LeagueKey, conn: Db, who: Known, span: Paging) -> Page[MemberOut]:
-    """Hosts and administrators only, because people's names are private."""
-    found = permissions.hosted_league(conn, who, league)
-    after = UserId(span.after) if span.after else None
-    rows = members.list_members(conn, found.id, after, span.limit)
-    return span.page(rows, lambda row: row.user_id, MemberOut.model_validate)
-
-
-@router.put(
-    "/leagues/{league}/members/{user}",
-    status_code=204,
-    summary="Give a role",
-    responses=problem_responses(403, 404, 409),
-)
-def put_member(
-    league: LeagueKey,
-    user: PersonKey,
-    body: RoleChange,
-    conn: Db,
-    who: Host,
-) -> None:
-    """Hosts and administrators only; co-hosts give the roles competitor and viewer. Replaces the
-    user's earlier role. A grader or commentator sees only teams of which all people agreed to
-    the terms."""
-    found = permissions.hosted_league(conn, who, league)
-    members.change_role(conn, who, found, users.require_user(conn, user), body.role)
-
-
-@router.delete(
-    "/leagues/{league}/members/{user}",
-    status_code=204,
-    summary="Remove a role",
-    responses=problem_responses(403, 404, 409),
-)
-def delete_member(
-    league: LeagueKey,
-    user: PersonKey,
-    conn: Db,
-    who: Host,
-) -> None:
-    """Hosts and administrators only; co-hosts take the roles competitor and viewer. Changes nothing
-    if the user has no role. Entries play on."""
-    found = permissions.hosted_league(conn, who, league)
-    members.change_role(conn, who, found, users.require_user(conn, user), None)

@@ -19,14 +19,14 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
 from fastapi import APIRouter, Response
 from pydantic import BaseModel
 
-from ladder.field_types import secrets_of
+from ladder.field_types import stored_copy
 from services.http.idempotency import Idempotent, IdempotentRequest
 from services.http.lazy_routes import LazyRoute
 from services.http.problems import problem_responses
@@ -57,6 +57,8 @@ class Form:
     the operation and the page take, by name, and returns the request of the API."""
     type_again: str = ""
     """The parameter whose name a person must type before the operation is done."""
+    prefix: str = ""
+    """What the ids of its fields in HTML begin with, if another form of the page shares a name."""
 
 
 @dataclass(frozen=True)
@@ -145,10 +147,7 @@ def idempotent_endpoint(operation: Operation) -> Callable[..., Response]:
     """The operation's function with an Idempotency-Key."""
 
     def endpoint(once: IdempotentRequest, **values: Any) -> Response:
-        return once.run(
-            lambda: operation.function(**values),
-            keep=lambda answer: replace(answer, **dict.fromkeys(secrets_of(type(answer)))),
-        )
+        return once.run(lambda: (operation.function(**values), operation.status), keep=stored_copy)
 
     types = {**parameter_types(operation.function), "once": Idempotent}
     return endpoint_of(operation, endpoint, types)

@@ -14,6 +14,10 @@ from services.http.auth import Anyone
 from services.http.path_parameters import LeagueKey, SeasonKey
 
 
+def visible_league(league: LeagueKey, conn: Db, viewer: Anyone) -> League:
+    return permissions.visible_league(conn, viewer, league)
+
+
 def hosted_league(league: LeagueKey, conn: Db, viewer: Anyone) -> League:
     return permissions.hosted_league(conn, viewer, league)
 
@@ -22,6 +26,7 @@ def hosted_season(season: SeasonKey, conn: Db, viewer: Anyone) -> Season:
     return permissions.hosted_season(conn, viewer, season)[0]
 
 
+VisibleLeague = Annotated[League, Depends(visible_league)]
 HostedLeague = Annotated[League, Depends(hosted_league)]
 """A league of which the viewer is a host. Administrators may use any."""
 HostedSeason = Annotated[Season, Depends(hosted_season)]

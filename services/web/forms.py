@@ -58,6 +58,8 @@ class Form:
     """Ticked values of boxes that share a name."""
     wrong: dict[str, str] = field(default_factory=dict)
     """Error messages by field. Errors without a field have the empty name."""
+    prefix: str = ""
+    """What the ids of the fields in HTML begin with, if two forms of a page share a name."""
     key: str = field(default_factory=lambda: secrets.token_urlsafe(18))
     """Random key of the page: a form that is sent twice acts once."""
 
@@ -69,6 +71,10 @@ class Form:
         made = cls(values, ticked)
         made.key = str(given.get("key", ""))[:40] or made.key
         return made
+
+    def id_of(self, name: str) -> str:
+        """The id of a field in HTML."""
+        return form_texts.field_id(self.prefix + name)
 
     def make_idempotent_request(
         self, request: Request, conn: Connection, who: Viewer
@@ -167,6 +173,12 @@ def parse_name(text: str) -> str:
         return NAME.validate_python(text)
     except ValidationError as error:
         raise Invalid("name", field_message(error.errors()[0])) from None
+
+
+def parse_part(sent: Mapping[str, Any], name: str) -> str:
+    """A part of an operation's path from a field: an id or a name. Empty if it cannot be one."""
+    text = str(sent.get(name, "")).strip()
+    return text if text.isprintable() and len(text) <= 100 else ""
 
 
 def parse_key(given: Mapping[str, Any], name: str) -> str:

@@ -86,7 +86,7 @@ def field_of_schema(
     title, plain_name = schema.get("title", ""), name.replace("_", " ")
     return FormField(
         name,
-        plain_name.capitalize() if title == plain_name.title() else title,
+        plain_name.capitalize() if title in ("", plain_name.title()) else title,
         " ".join(schema.get("description", "").split()),
         "choice" if "enum" in kind else kind.get("format", kind["type"]),
         is_required,
@@ -129,10 +129,11 @@ class OperationForm(forms.Form):
         shown = {field.name: field for field in shown_fields(operation, declared)}
         lists = [name for name, field in shown.items() if field.kind == "array"]
         defaults = {name: field.default_text for name, field in shown.items() if name not in lists}
+        defaults |= dict.fromkeys(parts_in_fields(operation, declared), "")
         form = cls(defaults, {name: [] for name in lists})
         if sent is not None:
             form = cls.of(sent, defaults, lists)
-        form.address, form.fields = declared.address, shown
+        form.address, form.fields, form.prefix = declared.address, shown, declared.prefix
         return form
 
     def _add(self, place: str, message: str) -> None:
@@ -218,9 +219,8 @@ def form_endpoint(operation: Operation, declared: Form) -> Callable[..., Respons
     body_name = operation.body[0] if operation.body else ""
     own = parameter_types(operation.function)
     own.pop(body_name, None)
-    for name in operation.path_names:
-        if name in own and f"{{{name}}}" not in declared.address:
-            own[name] = part_of_path(name, declared)
+    for name in declared.fixed.keys() | parts_in_fields(operation, declared):
+        own[name] = part_of_path(name, declared)
     page_types = parameter_types(declared.page) if declared.page else {}
     page_types.pop("forms", None)
 
@@ -260,11 +260,17 @@ def form_endpoint(operation: Operation, declared: Form) -> Callable[..., Respons
     return endpoint_of(operation, endpoint, {**needed, **page_types, **own})
 
 
+def parts_in_fields(operation: Operation, declared: Form) -> set[str]:
+    """The parts of the operation's path that a person fills in or a page hides in a field."""
+    missing = {name for name in operation.path_names if f"{{{name}}}" not in declared.address}
+    return (missing & operation.signature.parameters.keys()) - declared.fixed.keys()
+
+
 def part_of_path(name: str, declared: Form) -> Any:
     """A part of the operation's path that the form's address lacks: fixed, or a field."""
 
     async def part(sent: forms.Sent) -> str:
-        return declared.fixed.get(name) or forms.parse_key(sent, name)
+        return declared.fixed.get(name) or forms.parse_part(sent, name)
 
     part.__annotations__["sent"] = forms.Sent
     return Annotated[str, Depends(part)]

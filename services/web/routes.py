@@ -18,6 +18,8 @@ from starlette.types import Scope
 
 from services.http.app_state import app_state_of, transaction
 from services.http.problems import PROBLEM_KINDS, ProblemError
+from services.members import pages as member_pages
+from services.members.operations import operations as member_operations
 from services.moderation import pages as moderation_pages
 from services.moderation.operations import operations as moderation_operations
 from services.people.operations import operations as people_operations
@@ -29,7 +31,6 @@ from services.web import (
     agent_machines,
     agents,
     api_reference,
-    ask_to_join,
     atom_feeds,
     certainty,
     client_download,
@@ -44,9 +45,6 @@ from services.web import (
     highlights,
     home,
     identities,
-    invitations,
-    join,
-    league_people,
     league_state,
     leagues,
     live,
@@ -125,20 +123,21 @@ PARTS = (
     live,
     *(leagues, agents, remote_agents, forks, matches, scrims, account),
     *(client_download, comparisons, sign_in, sign_in_settings),
-    *(confirm, device, upload, join, new_league, certainty),
-    *(api_reference, league_people, rosters),
-    *(finding, documents, notices, notice_settings, atom_feeds, ask_to_join, privacy),
+    *(confirm, device, upload, new_league, certainty),
+    *(api_reference, rosters),
+    *(finding, documents, notices, notice_settings, atom_feeds, privacy),
     *(administration, machines, agent_machines),
     *(passkeys, identities, recover, mail_address, sign_up_address),
     *(new_tournament, shows, tournament_lists, tournaments),
-    *(home, invitations, league_state, edit_league, new_season, rehearsals, season_charts),
+    *(home, league_state, edit_league, new_season, rehearsals, season_charts),
 )
-FEATURES = (team_operations, moderation_operations, people_operations)
+FEATURES = (team_operations, moderation_operations, people_operations, member_operations)
 ROUTERS = (
     router,
     *(part.router for part in PARTS),
     team_pages.router,
     moderation_pages.router,
+    member_pages.router,
     *(form_routes(operations) for operations in FEATURES),
 )
 

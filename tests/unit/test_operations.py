@@ -8,6 +8,7 @@ import string
 from typing import Any, Final
 
 import pytest
+from fastapi.params import Depends
 from pydantic import TypeAdapter
 
 from services.http.operations import Form, Operation
@@ -18,6 +19,7 @@ OPERATIONS: Final = [operation for feature in FEATURES for operation in feature.
 FORMS: Final = [(operation, form) for operation in OPERATIONS for form in operation.forms]
 WITHOUT_SCOPE: Final = {
     "read_team_code": "changes nothing, but takes a secret that must not stand in an address",
+    "read_invitation_terms": "changes nothing, but takes a secret, as above",
     "sign_up": "needs no token",
     "start_device_login": "needs no token",
     "redeem_device_login": "needs no token, but the secret of the device",
@@ -55,7 +57,12 @@ def test_changing_operation_names_a_scope(operation: Operation) -> None:
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=name_of)
 def test_each_variable_of_a_path_is_a_parameter(operation: Operation) -> None:
-    assert set(operation.path_names) <= set(operation.signature.parameters)
+    parameters = dict(operation.signature.parameters)
+    for parameter in operation.signature.parameters.values():
+        for mark in getattr(parameter.annotation, "__metadata__", ()):
+            if isinstance(mark, Depends):
+                parameters |= inspect.signature(mark.dependency, eval_str=True)  # type: ignore[arg-type].parameters
+    assert set(operation.path_names) <= parameters.keys()
 
 
 @pytest.mark.parametrize(("operation", "form"), FORMS, ids=name_of)

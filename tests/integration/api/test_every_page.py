@@ -37,9 +37,7 @@ PARAMETERS: dict[str, Callable[[World], str]] = {
 ACTS = {
     "/admin/users/{user}/{act}": "block",
     "/admin/machines/{machine}/{act}": "drain",
-    "/leagues/{league}/people/{act}": "block",
     "/tournaments/{tournament}/{act}": "lock",
-    "/leagues/{league}/people/requests/{act}": "decline",
 }
 FOR_ALL = ("/sign-in", "/sign-up", "/sign-out")
 """Forms that work without a session."""

@@ -1,0 +1,1 @@
+"""Members of a league: invitations, requests to join, terms, roles, blocks."""
