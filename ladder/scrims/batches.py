@@ -8,7 +8,7 @@ than two seats both alternate by seat.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from itertools import combinations
@@ -46,10 +46,10 @@ MOST_GAMES: Final = 20
 """Games of a pairing."""
 MOST_VERSIONS: Final = 10
 """Own versions against each other: 45 pairings."""
-SELECT: Final = (
-    "select b.id, b.season_id, s.league_id, b.team_id, b.requested_by, b.kind, b.games_each,"
-    " b.created_at, b.ended_at from scrim_batches b join seasons s on s.id = b.season_id"
-)
+BATCH: Final = """
+    select b.id, b.season_id, s.league_id, b.team_id, b.requested_by, b.kind, b.games_each,
+      b.created_at, b.ended_at
+    from scrim_batches b join seasons s on s.id = b.season_id"""
 
 
 class BatchKind(StrEnum):
@@ -125,21 +125,21 @@ def plan_batch(conn: Connection, asked: NewBatch) -> BatchPlan:
     """
     _check_numbers(asked)
     competitors = _competitors(conn, asked)
-    others = {one.agent_id for one in competitors if one.team_id != asked.team_id}
+    others = {agent.agent_id for agent in competitors if agent.team_id != asked.team_id}
     answers = {
-        one.agent_id: (one, one.answer(asked.games_each))
-        for one in policies.read_opponents(conn, asked.season, asked.team_id, others)
+        opponent.agent_id: (opponent, opponent.answer(asked.games_each))
+        for opponent in policies.read_opponents(conn, asked.season, asked.team_id, others)
     }
     pairings = []
     for first, second in _pairs(asked.kind, competitors):
         refusal = None
         if second.agent_id in answers:
-            one, answer = answers[second.agent_id]
+            opponent, answer = answers[second.agent_id]
             refusal = answer.reason
             if answer.is_allowed and not answer.is_automatic:
-                refusal = f"it accepts no scrim by itself: send a request to {one.team_name}"
+                refusal = f"it accepts no scrim by itself: send a request to {opponent.team_name}"
         pairings.append(PlannedPairing(first, second, refusal))
-    games = asked.games_each * sum(1 for each in pairings if each.refusal is None)
+    games = asked.games_each * sum(1 for pairing in pairings if pairing.refusal is None)
     today = policies.games_today(conn, asked.season, asked.team_id)
     return BatchPlan(tuple(pairings), games, today)
 
@@ -151,14 +151,14 @@ def start_batch(conn: Connection, asked: NewBatch) -> Batch:
     Raises Invalid and NotFound as ``plan_batch``, Conflict if an opponent refuses, and
     ScrimLimitReached.
     """
-    found = conn.execute("select 1 from teams where id = %s for no key update", (asked.team_id,))
-    if found.fetchone() is None:
+    team = conn.execute("select 1 from teams where id = %s for no key update", (asked.team_id,))
+    if team.fetchone() is None:
         raise NotFound.of("team")
     plan = plan_batch(conn, asked)
-    for each in plan.pairings:
-        if each.refusal is not None:
-            name = each.second.agent_name
-            raise Conflict(f"leave {name} out: {each.refusal}", field="agents")
+    for pairing in plan.pairings:
+        if pairing.refusal is not None:
+            name = pairing.second.agent_name
+            raise Conflict(f"leave {name} out: {pairing.refusal}", field="agents")
     if plan.games > plan.today.left:
         today = plan.today
         raise ScrimLimitReached(
@@ -167,16 +167,22 @@ def start_batch(conn: Connection, asked: NewBatch) -> Batch:
         )
     batch_id = ScrimBatchId(ids.new_id("sbt"))
     conn.execute(
-        "insert into scrim_batches (id, season_id, team_id, requested_by, kind, games_each)"
-        " values (%s, %s, %s, %s, %s, %s)",
-        (
-            *(batch_id, asked.season.id, asked.team_id, asked.user_id),
-            *(asked.kind, asked.games_each),
-        ),
+        """
+        insert into scrim_batches (id, season_id, team_id, requested_by, kind, games_each)
+        values (%(id)s, %(season)s, %(team)s, %(user)s, %(kind)s, %(games)s)
+        """,
+        {
+            "id": batch_id,
+            "season": asked.season.id,
+            "team": asked.team_id,
+            "user": asked.user_id,
+            "kind": asked.kind,
+            "games": asked.games_each,
+        },
     )
     privacy = scrims.narrow_privacy(conn, asked.season, asked.privacy)
-    for each in plan.pairings:
-        pair = (each.first.submission_id, each.second.submission_id)
+    for pairing in plan.pairings:
+        pair = (pairing.first.submission_id, pairing.second.submission_id)
         order = ScrimOrder(
             season=asked.season,
             team_id=asked.team_id,
@@ -193,10 +199,10 @@ def start_batch(conn: Connection, asked: NewBatch) -> Batch:
 def get_batch(conn: Connection, batch_id: ScrimBatchId) -> Batch:
     """Returns the batch with this id. Raises NotFound."""
     with conn.cursor(row_factory=class_row(Batch)) as cur:
-        found = cur.execute(f"{SELECT} where b.id = %s", (batch_id,)).fetchone()
-    if found is None:
+        batch = cur.execute(f"{BATCH} where b.id = %s", (batch_id,)).fetchone()
+    if batch is None:
         raise NotFound.of("batch")
-    return found
+    return batch
 
 
 def list_batches(
@@ -208,9 +214,11 @@ def list_batches(
     """Returns these teams' batches, newest first, older than ``after``."""
     with conn.cursor(row_factory=class_row(Batch)) as cur:
         return cur.execute(
-            f"{SELECT} where b.team_id = any (%s) and (%s::text is null or b.id < %s)"
-            " order by b.id desc limit %s",
-            (sorted(team_ids), after, after, limit),
+            f"""{BATCH}
+            where b.team_id = any (%(teams)s) and (%(after)s::text is null or b.id < %(after)s)
+            order by b.id desc limit %(limit)s
+            """,
+            {"teams": sorted(team_ids), "after": after, "limit": limit},
         ).fetchall()
 
 
@@ -222,8 +230,10 @@ def cancel_batch(conn: Connection, batch_id: ScrimBatchId) -> Batch:
     """
     get_batch(conn, batch_id)
     rows = conn.execute(
-        "select m.id, c.id from scrims c join matches m on m.scrim_id = c.id"
-        " where c.batch_id = %s and m.state in ('queued', 'running') order by m.id",
+        """
+        select m.id, c.id from scrims c join matches m on m.scrim_id = c.id
+        where c.batch_id = %s and m.state in ('queued', 'running') order by m.id
+        """,
         (batch_id,),
     ).fetchall()
     playing = [MatchId(row[0]) for row in rows]
@@ -260,20 +270,21 @@ def _pairs(
 
 def _competitors(conn: Connection, asked: NewBatch) -> list[Competitor]:
     """Returns the pinned submissions. Raises Invalid for foreign and repeated ones."""
-    found = []
+    competitors = []
     for place, key in enumerate(asked.keys):
-        made = _competitor(conn, asked.season, key)
-        is_own = made.team_id == asked.team_id
+        competitor = _competitor(conn, asked.season, key)
+        is_own = competitor.team_id == asked.team_id
         if not is_own and is_id(key, "sub"):
             raise NotFound(f"there is no agent {key} in this season", field="agents")
         if not is_own and (place == 0 or asked.kind is BatchKind.VERSIONS):
-            raise Invalid("agents", f"{made.agent_name} must be your own")
-        found.append(made)
-    submissions = [one.submission_id for one in found]
-    for one in found:
-        if submissions.count(one.submission_id) > 1:
-            raise Invalid("agents", f"name {one.agent_name} {one.submission_number} once")
-    return found
+            raise Invalid("agents", f"{competitor.agent_name} must be your own")
+        competitors.append(competitor)
+    submissions = [competitor.submission_id for competitor in competitors]
+    for competitor in competitors:
+        if submissions.count(competitor.submission_id) > 1:
+            name, number = competitor.agent_name, competitor.submission_number
+            raise Invalid("agents", f"name {name} {number} once")
+    return competitors
 
 
 def _competitor(conn: Connection, season: Season, key: str) -> Competitor:
@@ -363,9 +374,9 @@ class BatchResults:
 
     def totals(self) -> list[BatchTotal]:
         """Each submission over all its pairings, best first."""
-        found: dict[SubmissionId, BatchTotal] = {}
+        totals: dict[SubmissionId, BatchTotal] = {}
         for cell in self.cells:
-            for one in (
+            for side in (
                 BatchTotal(
                     *(cell.first_submission_id, cell.first_number, cell.first_version),
                     *(cell.first_agent_id, cell.first_name),
@@ -377,44 +388,53 @@ class BatchResults:
                     *(cell.finished_games - cell.points, cell.finished_games),
                 ),
             ):
-                old = found.get(one.submission_id)
+                old = totals.get(side.submission_id)
                 points, games = (old.points, old.games) if old else (0.0, 0)
-                found[one.submission_id] = BatchTotal(
-                    *(one.submission_id, one.number, one.version, one.agent_id, one.name),
-                    *(points + one.points, games + one.games),
+                totals[side.submission_id] = replace(
+                    side, points=points + side.points, games=games + side.games
                 )
-        return sorted(found.values(), key=lambda one: (-(one.score or 0.0), one.submission_id))
+        return sorted(
+            totals.values(), key=lambda total: (-(total.score or 0.0), total.submission_id)
+        )
 
 
 def read_results(conn: Connection, batch_id: ScrimBatchId) -> BatchResults:
     """Returns the present matrix of a batch. Void games count nowhere."""
     with conn.cursor(row_factory=dict_row) as cur:
         rows = cur.execute(
-            "with met as (select m.scrim_id, m.id, avg(case when x.placement < y.placement then 1.0"
-            "     when x.placement = y.placement then 0.5 else 0 end) as points,"
-            "   count(distinct x.seat) filter (where x.verdict <> 'DONE') as first_faults,"
-            "   count(distinct y.seat) filter (where y.verdict <> 'DONE') as second_faults"
-            "   from scrims c join matches m on m.scrim_id = c.id and m.state = 'finished'"
-            "   join seats x on x.match_id = m.id and x.submission_id = c.lineup ->> 0"
-            "   join seats y on y.match_id = m.id and y.submission_id = c.lineup ->> 1"
-            "   where c.batch_id = %(batch)s group by m.scrim_id, m.id)"
-            " select c.id as scrim_id, c.state, f.id as first_submission_id,"
-            " f.number as first_number,"
-            " submission_version(fa.id, f.number) as first_version, fa.id as first_agent_id,"
-            " fa.name as first_name,"
-            " o.id as second_submission_id, o.number as second_number,"
-            " submission_version(oa.id, o.number) as second_version, oa.id as second_agent_id,"
-            " oa.name as second_name, c.games, c.finished_games, c.void_games,"
-            " coalesce(r.points, 0)::float8 as points,"
-            " coalesce(r.first_faults, 0)::integer as first_faults,"
-            " coalesce(r.second_faults, 0)::integer as second_faults"
-            " from scrims c join submissions f on f.id = c.lineup ->> 0"
-            " join agents fa on fa.id = f.agent_id join submissions o on o.id = c.lineup ->> 1"
-            " join agents oa on oa.id = o.agent_id left join (select scrim_id,"
-            "   sum(points) as points, sum(first_faults) as first_faults,"
-            "   sum(second_faults) as second_faults from met group by scrim_id) r"
-            "   on r.scrim_id = c.id"
-            " where c.batch_id = %(batch)s order by c.id",
+            """
+            with met as (
+              select m.scrim_id, m.id, avg(case when x.placement < y.placement then 1.0
+                  when x.placement = y.placement then 0.5 else 0 end) as points,
+                count(distinct x.seat) filter (where x.verdict <> 'DONE') as first_faults,
+                count(distinct y.seat) filter (where y.verdict <> 'DONE') as second_faults
+              from scrims c join matches m on m.scrim_id = c.id and m.state = 'finished'
+              join seats x on x.match_id = m.id and x.submission_id = c.lineup ->> 0
+              join seats y on y.match_id = m.id and y.submission_id = c.lineup ->> 1
+              where c.batch_id = %(batch)s group by m.scrim_id, m.id
+            )
+            select c.id as scrim_id, c.state, f.id as first_submission_id,
+              f.number as first_number, submission_version(fa.id, f.number) as first_version,
+              fa.id as first_agent_id, fa.name as first_name,
+              o.id as second_submission_id, o.number as second_number,
+              submission_version(oa.id, o.number) as second_version,
+              oa.id as second_agent_id, oa.name as second_name,
+              c.games, c.finished_games, c.void_games,
+              coalesce(r.points, 0)::float8 as points,
+              coalesce(r.first_faults, 0)::integer as first_faults,
+              coalesce(r.second_faults, 0)::integer as second_faults
+            from scrims c
+            join submissions f on f.id = c.lineup ->> 0
+            join agents fa on fa.id = f.agent_id
+            join submissions o on o.id = c.lineup ->> 1
+            join agents oa on oa.id = o.agent_id
+            left join (
+              select scrim_id, sum(points) as points, sum(first_faults) as first_faults,
+                sum(second_faults) as second_faults
+              from met group by scrim_id
+            ) r on r.scrim_id = c.id
+            where c.batch_id = %(batch)s order by c.id
+            """,
             {"batch": batch_id},
         ).fetchall()
     cells = tuple(BatchCell(**row) for row in rows)
@@ -427,11 +447,13 @@ def read_results(conn: Connection, batch_id: ScrimBatchId) -> BatchResults:
 
 def _seconds_left(conn: Connection, batch_id: ScrimBatchId, left: int) -> float | None:
     row = conn.execute(
-        "select count(*), extract(epoch from now() - greatest(min(m.finished_at),"
-        "   now() - make_interval(secs => %s)))"
-        " from scrims c join matches m on m.scrim_id = c.id and m.state = 'finished'"
-        " where c.batch_id = %s and m.finished_at > now() - make_interval(secs => %s)",
-        (PACE_SECONDS, batch_id, PACE_SECONDS),
+        """
+        select count(*), extract(epoch from now()
+          - greatest(min(m.finished_at), now() - make_interval(secs => %(pace)s)))
+        from scrims c join matches m on m.scrim_id = c.id and m.state = 'finished'
+        where c.batch_id = %(batch)s and m.finished_at > now() - make_interval(secs => %(pace)s)
+        """,
+        {"pace": PACE_SECONDS, "batch": batch_id},
     ).fetchone()
     assert row is not None
     played, seconds = int(row[0]), float(row[1] or 0)

@@ -19,7 +19,7 @@ from ladder.database.db import Connection, atomic_function
 from ladder.entries.records import Agent, PauseCause
 from ladder.enums import VoidCause
 from ladder.errors import Invalid, LimitReached
-from ladder.ids import AgentId, EntryId, SubmissionId, TeamId
+from ladder.ids import AgentId, SubmissionId, TeamId
 from ladder.leagues.records import Season
 from ladder.runtime_profiles import REMOTE
 
@@ -117,13 +117,11 @@ class Opponent:
     agent_name: str
     team_id: TeamId
     team_name: str
-    entry_id: EntryId | None
     submission_id: SubmissionId | None
     """Its newest version that plays in the season. None: it has none."""
     submission_number: int | None
     version: int | None
     """Its number among the submissions of its agent."""
-    profile: str | None
     policy: ScrimPolicy
     facts: PolicyFacts
 
@@ -330,11 +328,9 @@ def _opponent_of_row(row: dict[str, Any], season: Season, team_id: TeamId) -> Op
         row["name"],
         row["team_id"],
         row["team_name"],
-        row["entry_id"],
         row["submission_id"],
         row["number"],
         row["version"],
-        row["profile"],
         ScrimPolicy() if row["whom"] is None else _policy_of_row(row),
         PolicyFacts(
             is_own=row["team_id"] == team_id,

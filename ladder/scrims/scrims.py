@@ -108,13 +108,12 @@ def batch_resource(scrim: Scrim) -> ScrimResource:
 MOST_GAMES: Final = 100  # games in one scrim
 BATCH_QUEUE_SECONDS: Final = 24 * 3600.0
 """Least time that games of a batch may wait in the queue."""
-SCRIM: Final = (
-    "select c.id, c.season_id, s.league_id, c.team_id, c.side_team_ids, c.requested_by, c.lineup,"
-    " c.games, c.state, c.finished_games, c.void_games, c.created_at, c.finished_at, c.batch_id,"
-    " c.result_audience, c.replay_audience, c.log_audience, c.is_members_only, l.visibility,"
-    " l.replay_visibility, (select id from scrim_requests where scrim_id = c.id) as request_id"
-    " from scrims c join seasons s on s.id = c.season_id join leagues l on l.id = s.league_id"
-)
+SCRIM: Final = """
+    select c.id, c.season_id, s.league_id, c.team_id, c.side_team_ids, c.requested_by, c.lineup,
+      c.games, c.state, c.finished_games, c.void_games, c.created_at, c.finished_at, c.batch_id,
+      c.result_audience, c.replay_audience, c.log_audience, c.is_members_only, l.visibility,
+      l.replay_visibility, (select id from scrim_requests where scrim_id = c.id) as request_id
+    from scrims c join seasons s on s.id = c.season_id join leagues l on l.id = s.league_id"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,15 +217,26 @@ def create_scrim(
     scrim_id = ScrimId(ids.new_id("scr"))
     privacy = order.privacy
     conn.execute(
-        "insert into scrims (id, season_id, team_id, side_team_ids, requested_by, lineup, games,"
-        " result_audience, replay_audience, log_audience, is_members_only, batch_id)"
-        " values (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
-        (
-            *(scrim_id, season.id, team_id, sorted({team_id, *(s.team_id for s in seats)})),
-            *(order.user_id, Jsonb(list(lineup)), games),
-            *(privacy.results, privacy.replays, privacy.logs, privacy.is_members_only),
-            order.batch_id,
-        ),
+        """
+        insert into scrims (id, season_id, team_id, side_team_ids, requested_by, lineup, games,
+          result_audience, replay_audience, log_audience, is_members_only, batch_id)
+        values (%(id)s, %(season)s, %(team)s, %(sides)s, %(user)s, %(lineup)s, %(games)s,
+          %(results)s, %(replays)s, %(logs)s, %(is_members_only)s, %(batch)s)
+        """,
+        {
+            "id": scrim_id,
+            "season": season.id,
+            "team": team_id,
+            "sides": sorted({team_id, *(seat.team_id for seat in seats)}),
+            "user": order.user_id,
+            "lineup": Jsonb(list(lineup)),
+            "games": games,
+            "results": privacy.results,
+            "replays": privacy.replays,
+            "logs": privacy.logs,
+            "is_members_only": privacy.is_members_only,
+            "batch": order.batch_id,
+        },
     )
     if note is not None:
         note(scrim_id)
@@ -245,10 +255,10 @@ def create_scrim(
 
 def get_scrim(conn: Connection, scrim_id: ScrimId) -> Scrim:
     """Returns the scrim with this id. Raises NotFound."""
-    found = _select_scrims(conn, "where c.id = %s", (scrim_id,))
-    if not found:
+    scrims = _select_scrims(conn, "where c.id = %s", (scrim_id,))
+    if not scrims:
         raise NotFound.of("scrim")
-    return found[0]
+    return scrims[0]
 
 
 def list_scrims(
@@ -263,13 +273,15 @@ def list_scrims(
     These are the scrims that the teams asked for, and those of others with their agents. Scrims of
     batches and comparisons are left out.
     """
-    seen, values = visibility.visible_scrims(viewer)
+    is_visible, values = visibility.visible_scrims(viewer)
     teams = sorted(team_ids)
     return _select_scrims(
         conn,
-        "where (c.team_id = any (%s) or c.side_team_ids && %s) and c.batch_id is null"
-        " and c.comparison_id is null and (%s::text is null or c.id < %s)"
-        f" and {seen} order by c.id desc limit %s",
+        f"""
+        where (c.team_id = any (%s) or c.side_team_ids && %s) and c.batch_id is null
+          and c.comparison_id is null and (%s::text is null or c.id < %s) and {is_visible}
+        order by c.id desc limit %s
+        """,
         (teams, teams, after, after, *values, limit),
     )
 
@@ -282,8 +294,10 @@ def list_batch_scrims(conn: Connection, batch_id: ScrimBatchId) -> list[Scrim]:
 def submission_names(conn: Connection, lineup: Sequence[SubmissionId]) -> dict[SubmissionId, str]:
     """Returns the name of the agent of each submission."""
     rows = conn.execute(
-        "select b.id, a.name from submissions b join agents a on a.id = b.agent_id"
-        " where b.id = any (%s)",
+        """
+        select b.id, a.name from submissions b join agents a on a.id = b.agent_id
+        where b.id = any (%s)
+        """,
         (list(lineup),),
     )
     return {SubmissionId(row[0]): row[1] for row in rows}
@@ -293,16 +307,20 @@ def scrim_summary(conn: Connection, scrim_id: ScrimId) -> tuple[ScrimScore, ...]
     """Returns the current result of each submission, most wins first. Raises NotFound."""
     scrim = get_scrim(conn, scrim_id)
     rows = conn.execute(
-        "select b.id, a.id, a.name, a.team_id, count(t.match_id),"
-        " coalesce(sum(case when t.placement = 1 then 1.0 / t.firsts else 0 end), 0),"
-        " avg(t.placement), count(*) filter (where t.verdict <> 'DONE')"
-        " from submissions b join agents a on a.id = b.agent_id left join ("
-        "   select t.match_id, t.submission_id, t.placement, t.verdict,"
-        "   count(*) filter (where t.placement = 1) over (partition by t.match_id) as firsts"
-        "   from seats t join matches m on m.id = t.match_id"
-        "   where m.scrim_id = %s and m.state = 'finished') t on t.submission_id = b.id"
-        " where b.id = any (%s) group by b.id, a.id",
-        (scrim_id, list(scrim.lineup)),
+        """
+        select b.id, a.id, a.name, a.team_id, count(t.match_id),
+          coalesce(sum(case when t.placement = 1 then 1.0 / t.firsts else 0 end), 0),
+          avg(t.placement), count(*) filter (where t.verdict <> 'DONE')
+        from submissions b join agents a on a.id = b.agent_id
+        left join (
+          select t.match_id, t.submission_id, t.placement, t.verdict,
+            count(*) filter (where t.placement = 1) over (partition by t.match_id) as firsts
+          from seats t join matches m on m.id = t.match_id
+          where m.scrim_id = %(scrim)s and m.state = 'finished'
+        ) t on t.submission_id = b.id
+        where b.id = any (%(lineup)s) group by b.id, a.id
+        """,
+        {"scrim": scrim_id, "lineup": list(scrim.lineup)},
     )
     scores = []
     for submission, agent, name, team, games, wins, mean_placement, faults in rows:
@@ -334,7 +352,9 @@ def cancel_scrim(conn: Connection, scrim_id: ScrimId) -> Scrim:
     """Voids the scrim's unfinished games. No error if the scrim has already ended."""
     scrim = get_scrim(conn, scrim_id)
     rows = conn.execute(
-        "select id from matches where scrim_id = %s and state in ('queued', 'running') order by id",
+        """
+        select id from matches where scrim_id = %s and state in ('queued', 'running') order by id
+        """,
         (scrim_id,),
     )
     playing = [MatchId(row[0]) for row in rows]
@@ -349,11 +369,13 @@ def _allowed_seats(
 ) -> list[LineupSeat]:
     """Returns the seats, if these submissions can play in the season."""
     rows = conn.execute(
-        "select b.id, e.id, b.agent_id, a.team_id,"  # noqa: S608
-        f" coalesce(e.profile, {USUAL_PROFILE}), e.state, a.name, e.pause_cause"
-        " from submissions b join agents a on a.id = b.agent_id"
-        " left join entries e on e.submission_id = b.id and e.season_id = %(season)s"
-        " where b.id = any (%(lineup)s)",
+        f"""
+        select b.id, e.id, b.agent_id, a.team_id, coalesce(e.profile, {USUAL_PROFILE}), e.state,
+          a.name, e.pause_cause
+        from submissions b join agents a on a.id = b.agent_id
+        left join entries e on e.submission_id = b.id and e.season_id = %(season)s
+        where b.id = any (%(lineup)s)
+        """,  # noqa: S608
         {"season": season.id, "lineup": list(lineup)},
     )
     known = {row[0]: row for row in rows}
@@ -407,8 +429,10 @@ def _refuse_by_policies(conn: Connection, order: ScrimOrder, seats: Sequence[Lin
 def _queued_games(conn: Connection, team_id: TeamId) -> int:
     """Returns the number of the team's scrim games in the queue."""
     row = conn.execute(
-        "select count(*) from scrims c join matches m on m.scrim_id = c.id and m.state = 'queued'"
-        " where c.team_id = %s and c.state = 'running'",
+        """
+        select count(*) from scrims c join matches m on m.scrim_id = c.id and m.state = 'queued'
+        where c.team_id = %s and c.state = 'running'
+        """,
         (team_id,),
     ).fetchone()
     assert row is not None
