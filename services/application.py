@@ -48,9 +48,6 @@ from services.api import (
     machines,
     matches,
     metrics,
-    notice_channels,
-    notice_feeds,
-    notices,
     rehearsals,
     remote_agents,
     rosters,
@@ -87,6 +84,7 @@ from services.http.metrics import ApiMetrics, TimingMiddleware
 from services.http.quick_boards import QuickBoardAnswers, QuickBoards
 from services.http.security_headers import SecurityHeaders
 from services.http.uploads import UploadSlots
+from services.notices.things import plan_channel
 from services.server_faults import RememberedFaults
 from services.version import VERSION
 from services.web import routes as pages
@@ -101,9 +99,6 @@ something. A thing that you may not see answers `404`, like a missing thing.
 ROUTERS: Final = (
     leaderboard.router,  # first, because it is read most: routes are tried in order
     feed.router,
-    notices.router,
-    notice_channels.router,
-    notice_feeds.router,
     *(operations.router for operations in pages.FEATURES),
     leagues.router,
     rosters.router,
@@ -270,7 +265,7 @@ def needs_token(dependant: Dependant) -> bool:
     checks = (
         auth.require_scopes,
         submissions.plan_upload,
-        notice_channels.plan_channel,
+        plan_channel,
         machine_callers.machine_of_request,
     )
     return any(one.call in checks or needs_token(one) for one in dependant.dependencies)

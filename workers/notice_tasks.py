@@ -19,7 +19,7 @@ from egress.guarded_connections import Rules
 from ladder import mail
 from ladder.database.db import Connection
 from ladder.mail import MailError, MailServer
-from ladder.notices import deliveries, mail_digest, payloads
+from ladder.notices import deliveries, payloads
 from ladder.notices.deliveries import AttemptResult, ClaimedChannel, Outcome
 from ladder.notices.kinds import Form
 from ladder.telemetry import log_event, traceback_text
@@ -132,7 +132,7 @@ def send_digest(notifier: NotifierContext, claimed: ClaimedChannel) -> AttemptRe
     began = time.monotonic()
     try:
         mail.send_message(
-            notifier.mail, mail_digest.build_digest(notifier.mail, claimed, notifier.base_url)
+            notifier.mail, payloads.build_digest(notifier.mail, claimed, notifier.base_url)
         )
     except MailError as error:
         seconds = time.monotonic() - began

@@ -15,7 +15,7 @@ import warnings
 
 from ladder.database import db
 from ladder.mail import MailServer
-from ladder.notices.webhook_address import rules_of
+from ladder.notices.channels import egress_rules
 from ladder.settings import Settings
 from workers import notice_tasks
 from workers.broker import app
@@ -32,7 +32,7 @@ def main() -> None:
     url = _require_setting(settings.notifier_database_url, "PECK_NOTIFIER_DATABASE_URL")
     redis_url = _require_setting(settings.redis_url, "PECK_REDIS_URL")
     try:
-        rules = rules_of(settings)
+        rules = egress_rules(settings)
         mail_server = MailServer.of(settings)
     except ValueError as error:
         sys.exit(str(error))

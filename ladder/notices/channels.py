@@ -1,61 +1,77 @@
-"""A person's channels: webhooks, chats and mail. Makes, lists, tests, switches and deletes them."""
+"""A person's channels, which are webhooks, chats and mail, and the choice of what goes there."""
 
 from __future__ import annotations
 
 import base64
 import secrets
-from dataclasses import dataclass
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from enum import StrEnum
+from typing import Annotated, Any, Final, Literal
 
-from psycopg.rows import dict_row
+from psycopg.rows import class_row, dict_row
+from pydantic import ConfigDict, Field
 
-from egress.address import Address
+from egress import guarded_connections
+from egress.address import Address, AddressError, parse
+from egress.guarded_connections import Forbidden, Rules
 from ladder import ids
 from ladder.database.db import Connection, atomic_function
 from ladder.errors import Conflict, Invalid, LimitReached, NotFound
+from ladder.field_types import RECORD, RequestModel, ShownOnce
 from ladder.ids import ChannelId, DeliveryId, UserId
-from ladder.notices.kinds import Form
+from ladder.notices.kinds import KINDS, Form, Topic
 from ladder.people import mail_addresses
+from ladder.settings import Settings
 
 MOST_CHANNELS: Final = 10
 """Channels of one person."""
-MAIL_MINUTES: Final = (15, 60, 1440)
-"""Pauses between two mails that a person can choose."""
 TESTS_AN_HOUR: Final = 20
 """Tests of one person, so that nobody makes this site call a stranger again and again."""
 SECRET: Final = "whsec_"  # noqa: S105  the prefix of secrets
 FAILURES_UNTIL_OFF: Final = 10
 """Failed calls in a row after which a channel is switched off; ``notices_finish`` counts."""
-CHANNEL: Final = (
-    "select c.id, c.form, c.host, c.mail_minutes, right(c.address, 4) as address_end, c.state,"
-    " c.off_reason, c.failures, c.retry_at, c.created_at, d.waiting, d.last_sent_at"
-    " from notice_channels c cross join lateral (select"
-    "   count(*) filter (where d.state = 'waiting') as waiting,"
-    "   max(d.ended_at) filter (where d.state = 'sent') as last_sent_at"
-    "   from notice_deliveries d where d.channel_id = c.id) d"
-)
+DNS_SECONDS: Final = 3.0
+"""Longest wait for DNS. An address whose DNS is late is saved, because each call checks it."""
+CHANNEL: Final = """
+    select c.id, c.form, c.host, right(c.address, 4) as address_end, c.mail_minutes, c.state,
+           c.off_reason, c.failures, c.retry_at, c.created_at, d.waiting, d.last_sent_at
+      from notice_channels c
+     cross join lateral (
+           select count(*) filter (where d.state = 'waiting') as waiting,
+                  max(d.ended_at) filter (where d.state = 'sent') as last_sent_at
+             from notice_deliveries d
+            where d.channel_id = c.id) d
+"""
+DELIVERY: Final = """
+    select d.id, d.notice_id, n.kind, d.state, d.attempts, d.next_at, d.deadline_at, d.status,
+           d.problem, d.excerpt, d.created_at, d.ended_at
+      from notice_deliveries d
+      left join notices n on n.id = d.notice_id
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """Where notices of a person go. The whole address is not shown: chats' addresses are secret."""
+    """Where notices go. The whole address is not shown, because addresses of chats are secret."""
 
-    id: ChannelId
+    __pydantic_config__ = RECORD
+    id: Annotated[ChannelId, Field(examples=["nch_01j8x6m3c2k4v9q0w7r5t1y8z3"])]
     form: Form
-    host: str
-    mail_minutes: int
-    """Least minutes between two mails; other forms send at once."""
+    host: Annotated[str, Field(examples=["hooks.example.org"])]
     address_end: str
-    """Last four characters of the address; empty for mail, which goes to the proven address."""
-    state: str
-    """``on`` or ``off``."""
+    """Last four characters of the address; empty for mail."""
+    mail_minutes: int
+    """Least minutes between two mails."""
+    state: Annotated[str, Field(examples=["on"])]
     off_reason: str | None
-    """``owner``, ``failures`` (ten in a row) or ``gone``."""
+    """`owner`, `failures` (ten in a row) or `gone` (status 410)."""
     failures: int
     """Failed calls in a row."""
     retry_at: datetime | None
-    """Not called before; None: at any time."""
+    """Not called before; null: at any time."""
     created_at: datetime
     waiting: int
     """Deliveries that wait."""
@@ -63,25 +79,130 @@ class Channel:
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery:
-    """One notice on its way to a channel."""
+class MadeChannel(Channel):
+    """A new channel with its secret."""
 
-    id: DeliveryId
+    __pydantic_config__ = RECORD
+    secret: Annotated[ShownOnce | None, Field(examples=["whsec_..."])]
+    """Signs the calls of a webhook. It is shown only once: null for chats and if the request is
+    repeated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One notice on its way. Its id is the header `webhook-id` of every attempt."""
+
+    __pydantic_config__ = RECORD
+    id: Annotated[DeliveryId, Field(examples=["ndl_01j8x6m3c2k4v9q0w7r5t1y8z3"])]
     notice_id: str | None
-    """None: a test."""
+    """Null: a test."""
     kind: str | None
     state: str
-    """``waiting``, ``sent``, ``failed`` or ``dropped``."""
+    """`waiting`, `sent`, `failed` or `dropped`."""
     attempts: int
     next_at: datetime
     deadline_at: datetime
     status: int | None
-    """Status of the last answer; None: there was none."""
+    """Status of the last answer; null: there was none."""
     problem: str | None
     excerpt: str | None
     """Start of the last answer."""
     created_at: datetime
     ended_at: datetime | None
+
+
+class NewChannel(RequestModel):
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"form": "webhook", "address": "https://hooks.example.org/ladder"}]
+        }
+    )
+    form: Literal[Form.WEBHOOK, Form.DISCORD, Form.SLACK, Form.MAIL] = Form.WEBHOOK
+    address: Annotated[str, Field(max_length=500)] = ""
+    """Empty for mail, which goes to your proven address."""
+    mail_minutes: Literal[15, 60, 1440] = 60
+    """One mail for all notices of this time."""
+
+
+class ChannelChange(RequestModel):
+    state: Literal["on", "off"]
+
+
+class Level(StrEnum):
+    """Which notices of a topic a form sends."""
+
+    OFF = "off"
+    USUAL = "usual"
+    """Those that this form sends until a person chooses."""
+    ALL = "all"
+    SOME = "some"
+    """Single kinds, as the person chose in an earlier version. As a choice it changes nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicLevels:
+    """A topic of notices, and what each form sends of it."""
+
+    topic: Topic
+    forms: Mapping[Form, Level]
+
+
+class LevelChoice(RequestModel):
+    topic: Topic
+    form: Form
+    level: Level
+
+
+class LevelChoices(RequestModel):
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"choices": [{"topic": "agents", "form": "webhook", "level": "off"}]}]
+        }
+    )
+    choices: Annotated[list[LevelChoice], Field(max_length=200)]
+
+
+def egress_rules(settings: Settings) -> Rules:
+    """Returns the operator's rules for calls out. Raises ValueError, which names the variable."""
+    return Rules.from_environment(
+        {
+            "PECK_EGRESS_ALLOW": settings.egress_allow,
+            "PECK_EGRESS_DENY": settings.egress_deny,
+            "PECK_EGRESS_PORTS": settings.egress_ports,
+        }
+    )
+
+
+def check_address(url: str, rules: Rules) -> Address:
+    """Parses the address of a channel and asks the guard about it, as each call does again.
+
+    Waits for DNS, so call it outside transactions. Raises Invalid with the remedy.
+    """
+    try:
+        address = parse(url.strip())
+        guarded_connections.refuse_forbidden_address(address, rules, time.monotonic() + DNS_SECONDS)
+    except AddressError as error:
+        raise Invalid("address", error.message) from None
+    except TimeoutError:
+        pass
+    except (Forbidden, OSError) as error:
+        raise Invalid("address", str(error)) from None
+    return address
+
+
+def make_channel(
+    conn: Connection, user_id: UserId, address: Address | None, channel: NewChannel
+) -> MadeChannel:
+    """Makes the channel and sends a test to it.
+
+    The caller has checked the address; None for mail.
+    """
+    if address is None:
+        made, secret = create_mail_channel(conn, user_id, channel.mail_minutes), ""
+    else:
+        made, secret = create_channel(conn, user_id, channel.form, address)
+    send_test(conn, user_id, made.id)
+    return MadeChannel(**asdict(get_channel(conn, user_id, made.id)), secret=secret or None)
 
 
 @atomic_function
@@ -119,19 +240,17 @@ def create_mail_channel(conn: Connection, user_id: UserId, mail_minutes: int) ->
     """Makes the person's mail channel: one mail for all notices of ``mail_minutes``.
 
     If there is one already, it gets the new pause and is switched on. Raises Conflict without a
-    proven address, Invalid for another number of minutes.
+    proven address.
     """
-    if mail_minutes not in MAIL_MINUTES:
-        raise Invalid("mail_minutes", f"choose one of {', '.join(map(str, MAIL_MINUTES))}")
     if mail_addresses.proven_address(conn, user_id) is None:
         raise Conflict("prove your mail address first, on the page of your account", field="form")
-    found = [one for one in list_channels(conn, user_id) if one.form is Form.MAIL]
-    if found:
+    present = [each for each in list_channels(conn, user_id) if each.form is Form.MAIL]
+    if present:
         conn.execute(
             "update notice_channels set mail_minutes = %s where id = %s",
-            (mail_minutes, found[0].id),
+            (mail_minutes, present[0].id),
         )
-        return switch_channel(conn, user_id, found[0].id, on=True)
+        return switch_channel(conn, user_id, present[0].id, on=True)
     _refuse_many_channels(conn, user_id)
     channel_id = ChannelId(ids.new_id("nch"))
     conn.execute(
@@ -156,10 +275,10 @@ def list_channels(conn: Connection, user_id: UserId) -> list[Channel]:
 
 def get_channel(conn: Connection, user_id: UserId, channel_id: ChannelId) -> Channel:
     """Returns a channel of this person. Raises NotFound."""
-    found = _select_channels(conn, "where c.user_id = %s and c.id = %s", (user_id, channel_id))
-    if not found:
+    channels = _select_channels(conn, "where c.user_id = %s and c.id = %s", (user_id, channel_id))
+    if not channels:
         raise NotFound.of("channel")
-    return found[0]
+    return channels[0]
 
 
 @atomic_function
@@ -239,6 +358,67 @@ def list_deliveries(
     )
 
 
+def list_levels(conn: Connection, user_id: UserId) -> list[TopicLevels]:
+    """Returns all topics in their order, with the person's choices."""
+    rows = conn.execute(
+        """
+        select k.kind, f.form, f.form = any (k.default_forms), p.is_on
+          from notice_kinds k
+         cross join unnest(%(forms)s::text[]) f (form)
+          left join notice_preferences p
+            on p.user_id = %(user)s and p.kind = k.kind and p.form = f.form
+        """,
+        {"forms": list(Form), "user": user_id},
+    )
+    stored = {(kind, form): (is_usual, is_on) for kind, form, is_usual, is_on in rows}
+    return [
+        TopicLevels(topic, {form: _level([stored[kind, form] for kind in kinds]) for form in Form})
+        for topic, kinds in KINDS.items()
+    ]
+
+
+def _level(kinds: Sequence[tuple[bool, bool | None]]) -> Level:
+    """Returns the level that the kinds of a topic have: whether each is usual, and the choice."""
+    usual = [is_usual for is_usual, _ in kinds]
+    sent = [is_usual if is_on is None else is_on for is_usual, is_on in kinds]
+    if all(is_on is None for _, is_on in kinds):
+        return Level.USUAL
+    if all(sent):
+        return Level.ALL
+    if not any(sent):
+        return Level.OFF
+    return Level.USUAL if sent == usual else Level.SOME
+
+
+@atomic_function
+def set_levels(conn: Connection, user_id: UserId, choices: Sequence[LevelChoice]) -> None:
+    """Stores choices, a row for each kind of the topic. Other topics and forms stay."""
+    for choice in choices:
+        if choice.level is Level.SOME:
+            continue
+        values = {
+            "user": user_id,
+            "kinds": list(KINDS[choice.topic]),
+            "form": choice.form,
+            "is_on": choice.level is Level.ALL,
+        }
+        conn.execute(
+            """
+            delete from notice_preferences
+             where user_id = %(user)s and form = %(form)s and kind = any (%(kinds)s)
+            """,
+            values,
+        )
+        if choice.level is not Level.USUAL:
+            conn.execute(
+                """
+                insert into notice_preferences (user_id, kind, form, is_on)
+                select %(user)s, unnest(%(kinds)s::text[]), %(form)s, %(is_on)s
+                """,
+                values,
+            )
+
+
 def _select_channels(conn: Connection, tail: str, values: tuple[Any, ...]) -> list[Channel]:
     with conn.cursor(row_factory=dict_row) as cur:
         return [
@@ -248,11 +428,5 @@ def _select_channels(conn: Connection, tail: str, values: tuple[Any, ...]) -> li
 
 
 def _select_deliveries(conn: Connection, tail: str, values: tuple[Any, ...]) -> list[Delivery]:
-    with conn.cursor(row_factory=dict_row) as cur:
-        rows = cur.execute(
-            "select d.id, d.notice_id, n.kind, d.state, d.attempts, d.next_at, d.deadline_at,"  # noqa: S608
-            " d.status, d.problem, d.excerpt, d.created_at, d.ended_at from notice_deliveries d"
-            f" left join notices n on n.id = d.notice_id {tail}",
-            values,
-        )
-        return [Delivery(**row) for row in rows]
+    with conn.cursor(row_factory=class_row(Delivery)) as cur:
+        return cur.execute(f"{DELIVERY} {tail}", values).fetchall()

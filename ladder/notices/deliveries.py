@@ -14,8 +14,7 @@ from psycopg.types.json import Jsonb
 
 from ladder.database.db import Connection
 from ladder.ids import ChannelId, DeliveryId
-from ladder.notices.kinds import Form
-from ladder.notices.texts import Notice
+from ladder.notices.kinds import Form, Notice
 from ladder.telemetry import log_event, traceback_text
 
 LEASE_SECONDS: Final = 20.0

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from psycopg.rows import class_row
+from pydantic import ConfigDict, Field
 
 from ladder import ids
 from ladder.database.db import Connection, atomic_function
 from ladder.errors import Conflict, NotFound
+from ladder.field_types import RECORD, Key, RequestModel, ShownOnce
 from ladder.ids import AgentId, LeagueId, NoticeFeedId, UserId
-from ladder.notices.texts import Notice
+from ladder.notices.kinds import Notice
 from ladder.people import visibility
 from ladder.people.records import Viewer
 
@@ -27,19 +29,21 @@ MOST_FEEDS: Final = 20
 SHOWN: Final = 50
 """Newest entries in a feed."""
 RANDOM_BYTES: Final = 24
-FEED: Final = (
-    "select f.id, f.user_id, f.agent_id, a.name as agent_name, f.league_id,"
-    " l.title as league_title, f.created_at from notice_feeds f"
-    " left join agents a on a.id = f.agent_id left join leagues l on l.id = f.league_id"
-)
+FEED: Final = """
+    select f.id, f.agent_id, a.name as agent_name, f.league_id, l.title as league_title,
+           f.created_at
+      from notice_feeds f
+      left join agents a on a.id = f.agent_id
+      left join leagues l on l.id = f.league_id
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class PrivateFeed:
-    """A private feed. Its secret is not stored and cannot be shown again."""
+    """A private feed, without its secret address, which is not stored."""
 
-    id: NoticeFeedId
-    user_id: UserId
+    __pydantic_config__ = RECORD
+    id: Annotated[NoticeFeedId, Field(examples=["nfe_01j8x6m3c2k4v9q0w7r5t1y8z3"])]
     agent_id: AgentId | None
     """Only notices about this agent."""
     agent_name: str | None
@@ -47,6 +51,23 @@ class PrivateFeed:
     """Only notices about this league."""
     league_title: str | None
     created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class MadeFeed(PrivateFeed):
+    """A new feed with its address."""
+
+    __pydantic_config__ = RECORD
+    address: Annotated[ShownOnce, Field(examples=["https://ladder.example.org/feeds/8Zk3....atom"])]
+    """Secret address of the feed. It is shown only once: null if the request is repeated."""
+
+
+class NewFeed(RequestModel):
+    model_config = ConfigDict(json_schema_extra={"examples": [{}]})
+    agent: Key | None = None
+    """Agent id: only notices about it."""
+    league: Key | None = None
+    """Id or slug: only notices about it."""
 
 
 def public_events(
@@ -78,12 +99,14 @@ def public_events(
 def create_feed(
     conn: Connection,
     user_id: UserId,
+    base_url: str,
+    *,
     agent_id: AgentId | None = None,
     league_id: LeagueId | None = None,
-) -> tuple[PrivateFeed, str]:
+) -> MadeFeed:
     """Makes a private feed of all notices, or of those about an agent or a league.
 
-    Returns it with its secret. Raises Conflict if the person has MOST_FEEDS.
+    Raises Conflict if the person has MOST_FEEDS.
     """
     conn.execute("select 1 from users where id = %s for no key update", (user_id,))
     if len(list_feeds(conn, user_id)) >= MOST_FEEDS:
@@ -95,7 +118,8 @@ def create_feed(
         " values (%s, %s, %s, %s, %s)",
         (feed_id, user_id, _hash_secret(secret), agent_id, league_id),
     )
-    return next(feed for feed in list_feeds(conn, user_id) if feed.id == feed_id), secret
+    (feed,) = _select_feeds(conn, "where f.id = %s", (feed_id,))
+    return MadeFeed(**asdict(feed), address=f"{base_url.rstrip('/')}/feeds/{secret}.atom")
 
 
 def list_feeds(conn: Connection, user_id: UserId) -> list[PrivateFeed]:
@@ -114,26 +138,34 @@ def revoke_feed(conn: Connection, user_id: UserId, feed_id: NoticeFeedId) -> Non
 
 def read_private_feed(conn: Connection, secret: str) -> tuple[PrivateFeed, list[Notice]]:
     """Returns the feed with this secret and its newest notices. Raises NotFound."""
-    found = _select_feeds(
+    feeds = _select_feeds(
         conn,
-        "join users u on u.id = f.user_id and u.erased_at is null where f.hash = %s"
-        " and not exists (select 1 from user_blocks b where b.user_id = u.id)",
+        """
+        join users u on u.id = f.user_id and u.erased_at is null
+        where f.hash = %s
+          and not exists (select 1 from user_blocks b where b.user_id = u.id)
+        """,
         (_hash_secret(secret),),
     )
-    if not found:
+    if not feeds:
         raise NotFound.of("feed")
-    feed = found[0]
     rows = conn.execute(
-        "select notices_view(array(select n.id from notices n"
-        " join notice_events e on e.id = n.event_id where n.user_id = %s and n.is_on_page"
-        " and (%s::text is null or e.agent_id = %s) and (%s::text is null or e.league_id = %s)"
-        " and notices_may_see(n.user_id, e) order by n.id desc limit %s))",
-        (
-            *(feed.user_id, feed.agent_id, feed.agent_id),
-            *(feed.league_id, feed.league_id, SHOWN),
-        ),
+        """
+        select notices_view(array(
+            select n.id
+              from notice_feeds f
+              join notices n on n.user_id = f.user_id and n.is_on_page
+              join notice_events e on e.id = n.event_id
+             where f.id = %(feed)s
+               and (f.agent_id is null or e.agent_id = f.agent_id)
+               and (f.league_id is null or e.league_id = f.league_id)
+               and notices_may_see(n.user_id, e)
+             order by n.id desc
+             limit %(limit)s))
+        """,
+        {"feed": feeds[0].id, "limit": SHOWN},
     )
-    return feed, [Notice.of_row(row[0]) for row in rows]
+    return feeds[0], [Notice.of_row(row[0]) for row in rows]
 
 
 def _hash_secret(secret: str) -> bytes:

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from ladder.database.db import Connection
 from ladder.errors import NotFound
+from ladder.field_types import RECORD
 from ladder.ids import NoticeId, UserId
-from ladder.notices.texts import Notice
+from ladder.notices.kinds import Notice
 
 MOST_COUNTED: Final = 99
 """Highest number of unread notices that is counted; the header shows ``99`` for more."""
 MOST_SCANNED: Final = 300
 """Newest unread notices that are looked at to count them: every page asks."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadNotices:
+    __pydantic_config__ = RECORD
+    marked: int
+    """Notices that were unread until now."""
+    unread: int
+    """Notices still unread, at most 99."""
 
 
 def list_notices(

@@ -1,4 +1,4 @@
-"""The requests that webhooks and chats get: body, headers and signature.
+"""What channels get: the requests of webhooks and chats, and the mail of several notices.
 
 Webhooks follow https://www.standardwebhooks.com. The signature covers the delivery's id, the time
 and the body, with HMAC-SHA256. So a receiver can refuse forged, old and repeated requests.
@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from ladder import mail
+from ladder.mail import Mail, MailServer
 from ladder.notices.channels import SECRET
 from ladder.notices.deliveries import ClaimedChannel, DueDelivery
 from ladder.notices.kinds import Form
@@ -25,6 +27,8 @@ MOST_CHAT_CHARACTERS: Final = 450
 MARKDOWN: Final = re.compile(r"([\\*_`~|<>\[\]()#:@-])")
 TEST_TITLE: Final = "A test"
 TEST_TEXT: Final = "This channel works."
+SETTINGS: Final = "/me/notices/settings"
+MOST_SUBJECT_CHARACTERS: Final = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,24 +66,46 @@ def sign(secret: str, delivery_id: str, timestamp: str, body: bytes) -> str:
 def words_of_delivery(due: DueDelivery, base_url: str) -> tuple[str, str, str]:
     """Title, text and address of a page; a test has its own words."""
     if due.notice is None:
-        return TEST_TITLE, TEST_TEXT, f"{base_url}/me/notices/settings"
+        return TEST_TITLE, TEST_TEXT, base_url + SETTINGS
     return due.notice.title, due.notice.text, base_url + due.notice.path
+
+
+def build_digest(server: MailServer, claimed: ClaimedChannel, base_url: str) -> Mail:
+    """Builds one mail of all deliveries that are tests or still have a notice. Raises Invalid.
+
+    Names that people typed are in the subject and the text, without control characters.
+    """
+    shown = [
+        words_of_delivery(due, base_url)
+        for due in claimed.deliveries
+        if due.notice is not None or due.is_test
+    ]
+    subject = shown[0][0] if len(shown) == 1 else f"{len(shown)} notices"
+    parts = ["\n".join(_printable(line) for line in words) for words in shown]
+    foot = f"-- \nChoose what you get by mail: {base_url}{SETTINGS}"
+    return mail.build_message(
+        server,
+        claimed.address,
+        _printable(subject)[:MOST_SUBJECT_CHARACTERS],
+        "\n\n".join([*parts, foot]) + "\n",
+        {"List-Unsubscribe": f"<{base_url}{SETTINGS}>"},
+    )
 
 
 def _webhook(due: DueDelivery, base_url: str) -> dict[str, Any]:
     title, text, url = words_of_delivery(due, base_url)
-    found = due.notice
-    moment = found.created_at if found else datetime.now(UTC)
+    notice = due.notice
+    moment = notice.created_at if notice else datetime.now(UTC)
     return {
-        "type": found.kind.value if found else "test",
+        "type": notice.kind.value if notice else "test",
         "timestamp": moment.astimezone(UTC).isoformat(timespec="milliseconds"),
         "data": {
-            "notice_id": found.id if found else None,
+            "notice_id": notice.id if notice else None,
             "title": title,
             "text": text,
             "url": url,
-            "league": found.league if found else None,
-            "subject": found.subject if found else {},
+            "league": notice.league if notice else None,
+            "subject": notice.subject if notice else {},
         },
     }
 
@@ -100,4 +126,8 @@ def _slack(due: DueDelivery, base_url: str) -> dict[str, Any]:
 
 
 def _one_line(text: str) -> str:
-    return "".join(char if char.isprintable() else " " for char in text[:MOST_CHAT_CHARACTERS])
+    return _printable(text[:MOST_CHAT_CHARACTERS])
+
+
+def _printable(text: str) -> str:
+    return "".join(char if char.isprintable() else " " for char in text)

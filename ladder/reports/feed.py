@@ -1,8 +1,7 @@
-"""Reads a team's feed: validations, pauses, results, corrections, scrims, comparisons, medals.
+"""The feed of a person: the person's notices, and rated results of the person's teams.
 
-``feed_query`` reads it from existing rows. An item's key is its time and its subject. So keys sort
-by time, and a reader can continue from any key. Results and medals of a league are shown only to
-viewers who may see the league now.
+An item's key is its time and its subject. So keys sort by time, and a reader can continue from any
+key. Results of a league are shown only to viewers who may see the league now.
 """
 
 from __future__ import annotations
@@ -17,125 +16,80 @@ from psycopg.rows import dict_row
 
 from ladder.database.db import Connection
 from ladder.errors import LadderError
-from ladder.ids import (
-    AgentId,
-    ComparisonId,
-    EntryId,
-    LeagueId,
-    MatchId,
-    ScrimBatchId,
-    ScrimId,
-    ScrimRequestId,
-    SeasonId,
-)
-from ladder.leagues.medals import Medal, MedalStatus
+from ladder.field_types import RECORD
+from ladder.ids import LeagueId
+from ladder.notices.kinds import Notice, NoticeKind
 from ladder.people import visibility
 from ladder.people.records import Viewer
-from ladder.reports.feed_query import feed_query
-from ladder.standings import leaderboard
 
 SETTLE_SECONDS: Final = 2.0
 """Age at which an item is delivered: earlier transactions have then ended."""
+MOST_RESULTS_BEHIND: Final = 300
+"""Most rated results per entry that a follower can catch up on; beyond that, read the pages."""
 KEY: Final = re.compile(r"(\d{10,17})\.([a-z0-9_.]{0,62})")
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+FAR: Final = EPOCH + timedelta(days=365 * 200)
 
 
-class FeedItemKind(StrEnum):
-    PASSED = "passed"
-    """Passed validation; the entry plays."""
-    FAILED = "failed"
-    """Failed validation; the reason says why."""
-    PAUSED = "paused"
-    """A remote agent has three strikes; the reason describes the last one."""
-    RESUMED = "resumed"
-    """The agent answers again, and the entry plays."""
-    GIVEN_UP = "given_up"
-    """A paused entry was retired; the reason says why."""
+class ResultKind(StrEnum):
     RATED = "rated"
     """A rated match was counted."""
     CORRECTED = "corrected"
     """A withdrawn result changed the rating. The match is one of the entry's own withdrawn matches,
     or another one. Other withdrawals of the same stretch of the log are included.
     """
-    SCRIM = "scrim"
-    """All games of a scrim are over."""
-    SCRIM_ASKED = "scrim_asked"
-    """A team asked another one for a scrim; ``team_name`` is the other side in all requests."""
-    SCRIM_ACCEPTED = "scrim_accepted"
-    SCRIM_DECLINED = "scrim_declined"
-    SCRIM_WITHDRAWN = "scrim_withdrawn"
-    SCRIM_EXPIRED = "scrim_expired"
-    BATCH = "batch"
-    """All scrims of a batch are over."""
-    COMPARISON = "comparison"
-    """A comparison ended by itself; ``verdict`` is better, not_better or cannot_tell."""
-    SEALED = "sealed"
-    """A medal was sealed; no game can remove it."""
-    UNSEALED = "unsealed"
-    """An audited act revoked a seal."""
-    AWARDED = "awarded"
-    """The final standing awarded a medal that was not sealed."""
+
+
+@dataclass(frozen=True, slots=True)
+class RatedResult:
+    """What a rated match brought an entry."""
+
+    __pydantic_config__ = RECORD
+    placement: int | None
+    """Null for a result that was taken back."""
+    seats: int
+    verdict: str | None
+    mu_before: float | None
+    """Live rating before the match counted. Games of one seat have none."""
+    mu_after: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class FeedItem:
-    """One event. Fields that do not belong to its kind are None."""
+    """A notice of yours, or a rated result of one of your teams."""
 
+    __pydantic_config__ = RECORD
     key: str
-    kind: FeedItemKind
+    """Sorts by time; a stream resumes from it."""
+    kind: NoticeKind | ResultKind
     at: datetime
-    league_id: LeagueId
-    league: str
-    entry_id: EntryId | None
-    agent_id: AgentId | None
-    agent_name: str | None
-    match_id: MatchId | None
-    scrim_id: ScrimId | None
-    request_id: ScrimRequestId | None
-    batch_id: ScrimBatchId | None
-    comparison_id: ComparisonId | None
-    reason: str | None
-    placement: int | None
-    seats: int | None
-    verdict: str | None
-    mu_before: float | None
-    mu_after: float | None
-    finished_games: int | None
-    games: int | None
-    team_name: str | None
-    """Team of a medal, or the other team of a request for a scrim."""
-    medal: Medal | None
-    chance: float | None
-    """Chance of this class or a better one, by the standing that gave the medal."""
+    title: str
+    text: str
+    path: str
+    """Page of this site that shows more."""
+    league: str | None
+    """Title of its league."""
+    subject: dict[str, str]
+    """Ids of what it is about, such as `agent_id`."""
+    result: RatedResult | None
+    """Null for a notice."""
 
 
 def latest_items(
     conn: Connection, viewer: Viewer, *, before: str | None = None, limit: int = 50
 ) -> list[FeedItem]:
-    """Returns items of the viewer's teams, newest first, before ``before``. Raises LadderError."""
-    at, about = _split_key(before) if before else (EPOCH + timedelta(days=365 * 200), "")
-    found = _select_items(conn, viewer, (at, about), limit, is_forward=False)
-    least = found[-1].at if len(found) == limit else EPOCH
-    given = [
-        item for item in _awarded_medals(conn, viewer, least, at) if _sort_key(item) < (at, about)
-    ]
-    return sorted([*found, *given], key=_sort_key, reverse=True)[:limit] if given else found
+    """Returns the viewer's items, newest first, before ``before``. Raises LadderError."""
+    at, about = _split_key(before) if before else (FAR, "")
+    return _select_items(conn, viewer, (at, about), FAR, limit, is_forward=False)
 
 
 def items_after(conn: Connection, viewer: Viewer, after: str, limit: int) -> list[FeedItem]:
     """Returns settled items newer than ``after``, oldest first.
 
-    Each entry's results are limited to its newest ``feed_query.MOST_RESULTS_BEHIND``. Raises
-    LadderError.
+    Each entry's results are limited to its newest MOST_RESULTS_BEHIND. Raises LadderError.
     """
-    at, about = _split_key(after)
-    until = _split_key(current_key(conn))[0]
-    found = _select_items(conn, viewer, (at, about), limit, is_forward=True)
-    most = found[-1].at if len(found) == limit else until
-    given = [
-        item for item in _awarded_medals(conn, viewer, at, most) if _sort_key(item) > (at, about)
-    ]
-    return sorted([*found, *given], key=_sort_key)[:limit] if given else found
+    until = time_of_key(current_key(conn))
+    return _select_items(conn, viewer, _split_key(after), until, limit, is_forward=True)
 
 
 def time_of_key(key: str) -> datetime:
@@ -154,36 +108,82 @@ def _select_items(
     conn: Connection,
     viewer: Viewer,
     beyond: tuple[datetime, str],
+    until: datetime,
     limit: int,
     *,
     is_forward: bool,
 ) -> list[FeedItem]:
-    """Returns the items next to the time and name ``beyond``: settled newer ones, or older ones."""
-    given: dict[str, Any] = {
+    """Returns the items next to the time and name ``beyond``, up to ``until``."""
+    values: dict[str, Any] = {
+        "user": viewer.user_id,
         "teams": sorted(viewer.team_ids),
         "leagues": _visible_leagues(conn, viewer),
         "at": beyond[0],
         "about": beyond[1],
+        "until": until,
         "limit": limit,
-        "settle_seconds": SETTLE_SECONDS,
     }
+    notices = conn.execute(_notices_query(is_forward=is_forward), values)
+    items = [_item_of_notice(Notice.of_row(row[0])) for row in notices]
     with conn.cursor(row_factory=dict_row) as cur:
-        return [_item_of_row(row) for row in cur.execute(feed_query(is_forward=is_forward), given)]
+        results = cur.execute(_results_query(is_forward=is_forward), values)
+        items += [_item_of_result(row) for row in results]
+    return sorted(items, key=_sort_key, reverse=not is_forward)[:limit]
 
 
-def _item_of_row(row: dict[str, Any]) -> FeedItem:
-    about = row.pop("about")
-    return FeedItem(
-        **{
-            **row,
-            "key": _make_key(row["at"], about),
-            "request_id": about.split(".")[0] if about.startswith("srq_") else None,
-            "batch_id": about if about.startswith("sbt_") else None,
-            "comparison_id": about if about.startswith("cmp_") else None,
-            "kind": FeedItemKind(row["kind"]),
-            "medal": row["medal"] and Medal(row["medal"]),
-        }
-    )
+def _notices_query(*, is_forward: bool) -> str:
+    side, order = (">", "asc") if is_forward else ("<", "desc")
+    return f"""
+        select notices_view(array(
+            select n.id
+              from notices n
+              join notice_events e on e.id = n.event_id
+             where n.user_id = %(user)s
+               and n.is_on_page
+               and (n.created_at, n.id) {side} (%(at)s, %(about)s collate "C")
+               and n.created_at <= %(until)s
+               and notices_may_see(n.user_id, e)
+             order by n.created_at {order}, n.id {order}
+             limit %(limit)s))
+    """  # noqa: S608
+
+
+def _results_query(*, is_forward: bool) -> str:
+    side, order = (">", "asc") if is_forward else ("<", "desc")
+    newest = f"order by no desc limit {MOST_RESULTS_BEHIND}" if is_forward else ""
+    return f"""
+        select case r.act when 'accept' then 'rated' else 'corrected' end as kind,
+               r.created_at as at, r.about, e.id as entry_id, a.id as agent_id,
+               a.name as agent_name, r.match_id, l.id as league_id, l.title as league, s.seats,
+               t.placement, t.verdict,
+               case when s.measures is null then r.mu_before end as mu_before,
+               case when s.measures is null then r.mu end as mu_after
+          from agents a
+          join entries e on e.agent_id = a.id
+          join seasons s on s.id = e.season_id
+          join leagues l on l.id = s.league_id
+         cross join lateral (
+               select q.*, c.act
+                 from (select *, (entry_id || '.' || match_id) collate "C" as about
+                         from ratings
+                        where entry_id = e.id
+                        {newest}) q
+                 join acceptances c on c.season_id = q.season_id and c.no = q.no
+                where (q.created_at, q.about) {side} (%(at)s, %(about)s collate "C")
+                  and q.created_at <= %(until)s
+                order by q.no {order}
+                limit %(limit)s) r
+          left join lateral (
+               select placement, verdict
+                 from seats
+                where match_id = r.match_id and entry_id = e.id and r.act = 'accept'
+                order by placement
+                limit 1) t on true
+         where a.team_id = any (%(teams)s)
+           and l.id = any (%(leagues)s)
+         order by r.created_at {order}, r.about {order}
+         limit %(limit)s
+    """  # noqa: S608
 
 
 def _visible_leagues(conn: Connection, viewer: Viewer) -> list[LeagueId]:
@@ -198,59 +198,50 @@ def _visible_leagues(conn: Connection, viewer: Viewer) -> list[LeagueId]:
     return [LeagueId(row[0]) for row in rows]
 
 
-def _awarded_medals(
-    conn: Connection, viewer: Viewer, since: datetime, until: datetime
-) -> list[FeedItem]:
-    """Returns unsealed medals that final standings awarded in this time.
+def _item_of_notice(notice: Notice) -> FeedItem:
+    return FeedItem(
+        _make_key(notice.created_at, notice.id),
+        notice.kind,
+        notice.created_at,
+        notice.title,
+        notice.text,
+        notice.path,
+        notice.league,
+        notice.subject,
+        None,
+    )
 
-    They have no rows; they come from the board. Seasons of one seat have none.
-    """
-    seen, values = visibility.visible_leagues(viewer)
-    rows = conn.execute(
-        "select s.id, s.final_version, coalesce(v.made_at, s.official_at) as at, l.id, l.title"  # noqa: S608
-        " from seasons s join leagues l on l.id = s.league_id"
-        " left join standings v on v.season_id = s.id and v.version = s.final_version"
-        " where s.final_version is not null"
-        " and coalesce(v.made_at, s.official_at) between %s and %s"
-        " and s.id in (select e.season_id from agents a"
-        f"   join entries e on e.agent_id = a.id where a.team_id = any (%s)) and {seen}",
-        (since, until, sorted(viewer.team_ids), *values),
-    ).fetchall()
-    return [
-        FeedItem(
-            key=_make_key(at, f"{row.team_id}.{version}"),
-            kind=FeedItemKind.AWARDED,
-            at=at,
-            league_id=LeagueId(league_id),
-            league=league,
-            entry_id=row.entry_id,
-            agent_id=row.agent_id,
-            agent_name=row.agent_name,
-            match_id=None,
-            scrim_id=None,
-            request_id=None,
-            batch_id=None,
-            comparison_id=None,
-            reason=None,
-            placement=None,
-            seats=None,
-            verdict=None,
-            mu_before=None,
-            mu_after=None,
-            finished_games=None,
-            games=None,
-            team_name=row.team_name,
-            medal=row.medal,
-            chance=row.chance,
-        )
-        for season_id, version, at, league_id, league in rows
-        for row in leaderboard.read_board(conn, SeasonId(season_id)).rows
-        if row.team_id in viewer.team_ids and row.status is MedalStatus.AWARDED
-    ]
+
+def _item_of_result(row: dict[str, Any]) -> FeedItem:
+    kind, agent = ResultKind(row["kind"]), row["agent_name"]
+    if kind is ResultKind.CORRECTED:
+        title = f"A result of {agent} was taken back"
+    elif row["seats"] == 1:
+        title = f"{agent} played a match"
+    else:
+        title = f"{agent} placed {row['placement']} of {row['seats']}"
+    parts = [f"Its verdict is {row['verdict']}."] if row["verdict"] not in (None, "DONE") else []
+    if row["mu_after"] is not None:
+        parts.append(f"Its live rating changed by {row['mu_after'] - row['mu_before']:+.0f}.")
+    subject = {name: row[name] for name in ("league_id", "agent_id", "entry_id", "match_id")}
+    result = RatedResult(
+        row["placement"], row["seats"], row["verdict"], row["mu_before"], row["mu_after"]
+    )
+    return FeedItem(
+        _make_key(row["at"], row["about"]),
+        kind,
+        row["at"],
+        title,
+        " ".join(parts),
+        f"/matches/{row['match_id']}",
+        row["league"],
+        subject,
+        result,
+    )
 
 
 def _sort_key(item: FeedItem) -> tuple[datetime, str]:
-    return item.at, _split_key(item.key)[1]
+    return _split_key(item.key)
 
 
 def _make_key(at: datetime, about: str) -> str:
@@ -258,7 +249,7 @@ def _make_key(at: datetime, about: str) -> str:
 
 
 def _split_key(key: str) -> tuple[datetime, str]:
-    found = KEY.fullmatch(key)
-    if found is None:
+    parts = KEY.fullmatch(key)
+    if parts is None:
         raise LadderError("use the key of a feed item")
-    return EPOCH + timedelta(microseconds=int(found[1])), found[2]
+    return EPOCH + timedelta(microseconds=int(parts[1])), parts[2]

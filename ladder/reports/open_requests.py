@@ -6,12 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from psycopg.rows import dict_row
+from pydantic import Field
 
 from ladder.database.db import Connection
 from ladder.entries import team_merges
+from ladder.field_types import RECORD
 from ladder.people import team_invitations
 from ladder.people.records import Viewer
 from ladder.people.roles import RoleScope, has_scope
@@ -56,17 +58,18 @@ class RequestKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OpenRequest:
-    """A request that waits for an answer. All requests to join one league count as one."""
+    """A request that waits for your answer. All requests to join one league are one item."""
 
+    __pydantic_config__ = RECORD
     kind: RequestKind
     id: str
-    """Id of the request; of several, the id of the newest one."""
-    title: str
+    """Of several requests, the id of the newest one."""
+    title: Annotated[str, Field(examples=["Night Geese asks Flood for a scrim"])]
     text: str
-    path: str
-    """Page of the site on which the person answers."""
+    path: Annotated[str, Field(examples=["/scrim-requests/srq_01j8x6m3c2k4v9q0w7r5t1y8z3"])]
+    """Page of this site on which you answer."""
     created_at: datetime
-    """Of several, when the newest one was made."""
+    """Of several requests, that of the newest one."""
     expires_at: datetime
     """Of several, when the oldest one ends."""
 

@@ -46,8 +46,12 @@ NO_MEDAL: Final = MedalState()
 def seasons_with_news(conn: Connection, limit: int = 20) -> list[SeasonId]:
     """Returns seasons whose newest official standing was not compared yet."""
     rows = conn.execute(
-        "select id from seasons where official_version > medal_notices_version"
-        " and measures is null order by id limit %s",
+        """
+        select id from seasons
+         where official_version > medal_notices_version
+         order by id
+         limit %s
+        """,
         (limit,),
     )
     return [SeasonId(row[0]) for row in rows]

@@ -1,4 +1,4 @@
-"""The feed of events of your own teams: pages, and a stream of new items.
+"""The feed of your notices and results: pages, and a stream of new items.
 
 The stream reads the database after a notification, and every few seconds without one. Streams use
 their own connections, so pages never wait for streams. A stream ends after some minutes; the reader
@@ -10,22 +10,20 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import AsyncIterator, Callable
-from datetime import datetime
 from typing import Annotated, Final
 
 import psycopg
 import psycopg_pool
 from fastapi import APIRouter, Header
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import TypeAdapter
 from starlette.concurrency import run_in_threadpool
 from starlette.types import Receive, Scope, Send
 
 from ladder.database.db import Connection
-from ladder.leagues.medals import Medal
 from ladder.people import users
 from ladder.reports import feed
-from ladder.reports.feed import FeedItemKind
+from ladder.reports.feed import FeedItem
 from services.http.app_state import AppState, Db, State, read_rows
 from services.http.auth import Credentials, Known
 from services.http.lazy_routes import LazyRoute
@@ -46,49 +44,17 @@ OLDEST_SECONDS: Final = 3600.0
 pages instead."""
 
 
-class ItemOut(BaseModel):
-    """An event of one of your teams."""
-
-    model_config = ConfigDict(from_attributes=True)
-    key: str = Field(description="sorts by time; a stream resumes from it")
-    kind: FeedItemKind
-    at: datetime
-    league_id: str
-    league: str
-    entry_id: str | None
-    agent_id: str | None
-    agent_name: str | None
-    match_id: str | None = Field(description="match id of a validation or a rated match")
-    scrim_id: str | None
-    request_id: str | None = Field(description="request for a scrim")
-    batch_id: str | None = Field(description="batch of scrims")
-    comparison_id: str | None = Field(description="comparison of two versions")
-    reason: str | None = Field(description="why a validation failed, or the answer to a request")
-    placement: int | None
-    seats: int | None
-    verdict: str | None = Field(description="of a seat, or of a comparison")
-    mu_before: float | None = Field(description="live rating before the match counted")
-    mu_after: float | None
-    finished_games: int | None = Field(description="finished games of a scrim")
-    games: int | None
-    team_name: str | None = Field(
-        description="team whose medal was sealed, taken back or awarded; or the other team of a"
-        " request for a scrim"
-    )
-    medal: Medal | None
-    chance: float | None = Field(description="probability of this medal or a better one")
+ITEM: Final = TypeAdapter(FeedItem)
 
 
-@router.get("/me/feed", summary="Read the feed of your teams")
-def read_feed(conn: Db, who: Known, span: Paging) -> Page[ItemOut]:
-    """Lists validations, rated results, corrections, scrims, comparisons and medals of your teams.
-
-    The newest comes first.
+@router.get("/me/feed", summary="Read your feed")
+def read_feed(conn: Db, who: Known, span: Paging) -> Page[FeedItem]:
+    """Lists your notices, and the rated results and corrections of your teams, newest first.
 
     `GET /v1/me/feed/stream` sends new items as server-sent events, from `Last-Event-ID` on.
     """
     rows = feed.latest_items(conn, who, before=span.after, limit=span.limit)
-    return span.page(rows, lambda row: row.key, ItemOut.model_validate)
+    return span.page(rows, lambda row: row.key, lambda row: row)
 
 
 class EventStream(StreamingResponse):
@@ -160,7 +126,7 @@ async def feed_events(app_state: State, token: str, after: str, until: float) ->
         items, reached = found
         for item in items:
             after, sent_at = item.key, time.monotonic()
-            data = ItemOut.model_validate(item).model_dump_json()
+            data = ITEM.dump_json(item).decode()
             yield f"id: {item.key}\nevent: {item.kind}\ndata: {data}\n\n"
         if time.monotonic() - sent_at > BEAT_SECONDS:
             after, sent_at = reached, time.monotonic()
@@ -168,11 +134,11 @@ async def feed_events(app_state: State, token: str, after: str, until: float) ->
         await app_state.ending.pause(LOOK_SECONDS)
 
 
-def new_items(app_state: State, token: str, after: str) -> tuple[list[feed.FeedItem], str] | None:
+def new_items(app_state: State, token: str, after: str) -> tuple[list[FeedItem], str] | None:
     """The new items for the token's owner, and the last key they cover. None if the token is no
     longer valid."""
 
-    def look(conn: Connection) -> tuple[list[feed.FeedItem], str] | None:
+    def look(conn: Connection) -> tuple[list[FeedItem], str] | None:
         who = users.viewer_of_token(conn, token)
         if who is None:
             return None

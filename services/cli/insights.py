@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from estimates.intervals import half_width
-from ladder.fault_reasons import short_reason
 from services.api_client import Client, Json
 from services.cli.display import (
     AsJson,
@@ -234,7 +233,7 @@ def feed(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show the feed of your teams: validations, rated results, corrections, scrims, medals.
+    """Show your feed: your notices, and rated results and corrections of your teams.
 
     Newest last. With --follow and --json each item is one line.
     """
@@ -260,63 +259,8 @@ def _print_item(item: Json, as_json: bool) -> None:
     if as_json:
         print(json.dumps(item), flush=True)
     else:
-        stdout.print(f"{timestamp_text(item['at'])}  {item['league']}  {_item_sentence(item)}")
-
-
-REQUESTS = {
-    "scrim_asked": "a request for a scrim waits for an answer; the other team is",
-    "scrim_accepted": "a scrim was accepted; the other team is",
-    "scrim_declined": "a scrim was declined; the other team is",
-    "scrim_withdrawn": "a request for a scrim was withdrawn; the other team is",
-    "scrim_expired": "a request for a scrim expired; the other team is",
-}
-"""Beginnings of sentences about requests, before the name of the other team."""
-VERDICTS = {
-    "better": "the new version is better",
-    "not_better": "the new version is not better",
-    "cannot_tell": "it cannot tell whether the new version is better",
-}
-
-
-def _item_sentence(item: Json) -> str:
-    """An item as a sentence."""
-    kind, name = item["kind"], item["agent_name"]
-    if kind == "passed":
-        return f"{name} passed its validation ({item['entry_id']})"
-    if kind == "failed":
-        return f"{name} failed its validation: {short_reason(item['reason'] or '')}"
-    if kind == "paused":
-        return (
-            f"{name} is paused, its address does not answer: {item['reason']} ({item['entry_id']})"
-        )
-    if kind == "resumed":
-        return f"{name} answers and plays again ({item['entry_id']})"
-    if kind == "given_up":
-        return f"{name} is retired: {item['reason']} ({item['entry_id']})"
-    if kind == "scrim":
-        done = f"{item['finished_games']} of {item['games']} games"
-        return f"a scrim is over, {done} played ({item['scrim_id']})"
-    if kind == "batch":
-        done = f"{item['finished_games']} of {item['games']} games"
-        return f"a batch of scrims is over, {done} played ({item['batch_id']})"
-    if kind == "comparison":
-        return f"a comparison is over, {VERDICTS[item['verdict']]} ({item['comparison_id']})"
-    if kind in REQUESTS:
-        words = f": {item['reason']}" if item["reason"] else ""
-        return f"{REQUESTS[kind]} {item['team_name']}{words} ({item['request_id']})"
-    if kind in ("sealed", "unsealed", "awarded"):
-        told = {"sealed": "is sealed", "unsealed": "is no longer sealed", "awarded": "is awarded"}
-        return f"{item['team_name']}: a {item['medal']} medal {told[kind]}"
-    change = ""
-    if item["mu_after"] is not None:
-        change = f" {item['mu_after'] - item['mu_before']:+.0f}"
-    if kind == "corrected":
-        return f"a result was taken back: {name}{change} ({item['match_id']})"
-    fault = "" if item["verdict"] == "DONE" else f", {item['verdict']}"
-    if item["seats"] == 1:
-        return f"{name} played{fault} ({item['match_id']})"
-    place = f"placed {item['placement']} of {item['seats']}{fault}"
-    return f"{name} {place},{change} ({item['match_id']})"
+        words = f"{item['title']}. {item['text']}".strip()
+        stdout.print(f"{timestamp_text(item['at'])}  {item['league'] or ''}  {words}")
 
 
 def register(app: typer.Typer) -> None:

@@ -27,6 +27,12 @@ class Switch(StrEnum):
     OFF = "off"
 
 
+class Level(StrEnum):
+    OFF = "off"
+    USUAL = "usual"
+    ALL = "all"
+
+
 @notices.command("list")
 def list_notices(
     unread: Annotated[bool, typer.Option("--unread", help="Only unread ones.")] = False,
@@ -161,27 +167,27 @@ def remove_channel(channel: ChannelId) -> None:
 
 @notices.command("choose")
 def choose_notices(
-    kind: Annotated[str | None, typer.Argument(help="Kind of notices; none: show all.")] = None,
+    topic: Annotated[str | None, typer.Argument(help="Topic of notices; none: show all.")] = None,
     form: Annotated[
         str | None, typer.Argument(help="page, mail, webhook, discord or slack")
     ] = None,
-    state: Annotated[Switch, typer.Argument(help="on or off")] = Switch.ON,
+    level: Annotated[Level, typer.Argument(help="Which notices of the topic.")] = Level.USUAL,
     as_json: AsJson = False,
 ) -> None:
     """Choose which notices you get, or show the choices."""
     with connect() as ladder:
-        if kind is None or form is None:
+        if topic is None or form is None:
             rows: Any = ladder.get("/v1/me/notices/preferences")
         else:
-            choice = {"kind": kind, "form": form, "is_on": state is Switch.ON}
+            choice = {"topic": topic, "form": form, "level": level.value}
             rows = ladder.patch("/v1/me/notices/preferences", {"choices": [choice]})
     if as_json:
         print_json(rows)
         return
     forms = list(rows[0]["forms"])
     table(
-        ["kind", *forms],
-        [(row["kind"], *("on" if row["forms"][form] else "" for form in forms)) for row in rows],
+        ["topic", *forms],
+        [(row["topic"], *(row["forms"][form] for form in forms)) for row in rows],
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from datetime import UTC, date, datetime, timedelta
 from typing import Annotated, Final
 
@@ -10,15 +9,15 @@ from fastapi import APIRouter, Query, Request, Response
 
 from ladder.database.db import Connection
 from ladder.leagues.records import League
-from ladder.notices import atom
 from ladder.people.records import Viewer
 from ladder.reports import highlights
 from services.http import auth, permissions
-from services.http.app_state import Db, app_state_of
+from services.http.app_state import Db
 from services.http.path_parameters import LeagueKey, MatchKey
 from services.web import forms
 from services.web.account import redirect
-from services.web.page_rendering import HEADERS, PageRoute, render
+from services.web.atom_feeds import feed_response
+from services.web.page_rendering import PageRoute, render
 from services.web.session import Visitor
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -90,16 +89,11 @@ def _page(
 
 def _feed(request: Request, conn: Connection, who: Viewer, league: League | None) -> Response:
     found = highlights.list_highlights(conn, who, league=league)
-    base_url = app_state_of(request).settings.base_url.rstrip("/")
     title = f"{league.title}: games worth watching" if league else "Games worth watching"
-    content = atom.write_feed(
+    return feed_response(
+        request,
         title,
         f"watch:{league.id if league else 'all'}",
-        base_url,
         highlights.feed_entries(found),
+        is_private=False,
     )
-    etag = f'"{hashlib.sha256(content).hexdigest()[:24]}"'
-    headers = {**HEADERS, "ETag": etag}
-    if request.headers.get("if-none-match") == etag:
-        return Response(status_code=304, headers=headers)
-    return Response(content, media_type=atom.MEDIA_TYPE, headers=headers)

@@ -22,6 +22,8 @@ from services.members import pages as member_pages
 from services.members.operations import operations as member_operations
 from services.moderation import pages as moderation_pages
 from services.moderation.operations import operations as moderation_operations
+from services.notices import pages as notice_pages
+from services.notices.operations import operations as notice_operations
 from services.people.operations import operations as people_operations
 from services.teams import pages as team_pages
 from services.teams.operations import operations as team_operations
@@ -54,8 +56,6 @@ from services.web import (
     new_league,
     new_season,
     new_tournament,
-    notice_settings,
-    notices,
     passkeys,
     pictures,
     privacy,
@@ -125,19 +125,26 @@ PARTS = (
     *(client_download, comparisons, sign_in, sign_in_settings),
     *(confirm, device, upload, new_league, certainty),
     *(api_reference, rosters),
-    *(finding, documents, notices, notice_settings, atom_feeds, privacy),
+    *(finding, documents, atom_feeds, privacy),
     *(administration, machines, agent_machines),
     *(passkeys, identities, recover, mail_address, sign_up_address),
     *(new_tournament, shows, tournament_lists, tournaments),
     *(home, league_state, edit_league, new_season, rehearsals, season_charts),
 )
-FEATURES = (team_operations, moderation_operations, people_operations, member_operations)
+FEATURES = (
+    team_operations,
+    member_operations,
+    moderation_operations,
+    notice_operations,
+    people_operations,
+)
 ROUTERS = (
     router,
     *(part.router for part in PARTS),
     team_pages.router,
     moderation_pages.router,
     member_pages.router,
+    notice_pages.router,
     *(form_routes(operations) for operations in FEATURES),
 )
 

@@ -24,11 +24,10 @@ from ladder.database.db import Connection
 from ladder.errors import Conflict, Invalid
 from ladder.ids import UserId
 from ladder.mail import MailServer
-from ladder.notices import channels, deliveries, preferences
-from ladder.notices.channels import Channel
+from ladder.notices import channels, deliveries
+from ladder.notices.channels import Channel, Level, LevelChoice, check_address, egress_rules
 from ladder.notices.events import EventSubject, record_event
-from ladder.notices.kinds import Form, NoticeKind
-from ladder.notices.webhook_address import check_address, rules_of
+from ladder.notices.kinds import Form, NoticeKind, Topic
 from ladder.people import users
 from ladder.settings import Settings
 from services.scheduler.wake_messages import WakeMessages
@@ -196,7 +195,7 @@ def test_each_answer_status_gives_its_outcome(
 def test_private_addresses_are_refused_when_saved_and_when_called(
     conn: Connection, person: UserId, notifier: NotifierContext, receiver: Receiver
 ) -> None:
-    strict = rules_of(Settings())
+    strict = egress_rules(Settings())
     for url in (
         "http://127.0.0.1/x",
         "http://10.0.0.8/x",
@@ -250,15 +249,52 @@ def test_a_dead_receiver_delays_nobody_else(
     assert dead <= deliveries.SLOW_CALLS
 
 
+def choose(conn: Connection, person: UserId, level: Level) -> None:
+    """The person's webhooks get this of leagues."""
+    choice = LevelChoice(topic=Topic.LEAGUES, form=Form.WEBHOOK, level=level)
+    channels.set_levels(conn, person, [choice])
+
+
+def level_of_leagues(conn: Connection, person: UserId) -> Level:
+    levels = {each.topic: each.forms for each in channels.list_levels(conn, person)}
+    return levels[Topic.LEAGUES][Form.WEBHOOK]
+
+
+@pytest.mark.parametrize("level", [Level.OFF, Level.USUAL, Level.ALL])
+def test_a_choice_of_a_topic_is_read_as_it_was_made(
+    conn: Connection, person: UserId, level: Level
+) -> None:
+    choose(conn, person, Level.OFF)
+    choose(conn, person, level)
+    assert level_of_leagues(conn, person) is level
+
+
+def test_a_kind_that_was_switched_off_stays_off_until_its_topic_is_chosen(
+    conn: Connection, person: UserId, notifier: NotifierContext, receiver: Receiver
+) -> None:
+    channel(conn, person, receiver.url("/hook"))
+    conn.execute(
+        "insert into notice_preferences (user_id, kind, form, is_on)"
+        " values (%s, 'join_approved', 'webhook', false)",
+        (person,),
+    )
+    assert level_of_leagues(conn, person) is Level.SOME
+    choose(conn, person, Level.SOME)
+    tell(conn, person)
+    assert send(notifier) == 0
+    choose(conn, person, Level.USUAL)
+    tell(conn, person)
+    assert send(notifier) == 1
+
+
 def test_preferences_and_switches_choose_what_is_sent(
     conn: Connection, person: UserId, notifier: NotifierContext, receiver: Receiver
 ) -> None:
     made, _ = channel(conn, person, receiver.url("/hook"))
-    off = {(NoticeKind.JOIN_APPROVED, Form.WEBHOOK): False}
-    preferences.set_preferences(conn, person, off)
+    choose(conn, person, Level.OFF)
     tell(conn, person)
     assert send(notifier) == 0
-    preferences.set_preferences(conn, person, {key: True for key in off})
+    choose(conn, person, Level.ALL)
     channels.switch_channel(conn, person, made.id, on=False)
     tell(conn, person)
     with pytest.raises(Conflict, match="switch the channel on"):
@@ -267,8 +303,6 @@ def test_preferences_and_switches_choose_what_is_sent(
     channels.send_test(conn, person, made.id)
     assert send(notifier) == 1
     assert receiver.calls[0].json()["type"] == "test"
-    with pytest.raises(Invalid, match="host_digest"):
-        preferences.set_preferences(conn, person, {(NoticeKind.MEMBER_JOINED, Form.PAGE): True})
 
 
 def test_what_a_person_may_no_longer_see_is_not_sent(

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ladder.fault_reasons import short_reason
-from ladder.notices.kinds import NoticeKind
-from ladder.notices.texts import words_of
+from ladder.notices.kinds import NoticeKind, words_of
 from services.web.formatting import reason_html
 
 

@@ -55,11 +55,10 @@ def test_a_person_reads_notices_and_chooses_where_they_go(
     expect(page.get_by_text("whsec_")).to_have_count(0)
 
     page = made.open("/me/notices/settings")
-    box = page.get_by_label("A medal is likely: webhook")
-    box.uncheck()
+    page.get_by_label("My leagues: webhook").select_option("none")
     press(page, "Save the choices")
-    expect(page.get_by_label("A medal is likely: webhook")).not_to_be_checked()
-    expect(page.get_by_label("A medal is likely: page")).to_be_checked()
+    expect(page.get_by_label("My leagues: webhook")).to_have_value("off")
+    expect(page.get_by_label("My leagues: page")).to_have_value("usual")
     made.complaints.clear()  # the browser reports the status 422
 
 

@@ -86,8 +86,9 @@ def test_the_feed_is_sentences_or_json(peck: Peck, world: World) -> None:
     assert items[-1]["at"] == max(item["at"] for item in items)
     shown = peck("feed").stdout
     assert "Flood public.member placed" in shown
-    assert "failed its validation: ERROR at step 1" in shown
-    assert "a scrim is over, 1 of 1 games played" in shown
+    assert "failed its validation. It does not play in" in shown
+    assert "The reason: ERROR at step 1" in shown
+    assert "A scrim is over. 1 of 1 games were played." in shown
     assert len(peck("feed", "-n", "2").stdout.splitlines()) == 2
 
 

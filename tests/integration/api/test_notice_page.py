@@ -9,7 +9,7 @@ import pytest
 from ladder.ids import TeamId
 from ladder.notices.events import EventSubject, record_events
 from ladder.notices.kinds import NoticeKind
-from services.web import notices
+from services.notices import pages
 from tests.integration.api.browsing import browse
 from tests.integration.api.commands import Peck, read
 from tests.integration.api.commands import fresh_peck as fresh_peck
@@ -27,7 +27,7 @@ def test_newer_notices_do_not_hide_a_request_that_waits(fresh_world: World) -> N
     played = {"finished": 1, "games": 1}
     about = EventSubject(team_id=TeamId(world.teams["host"]), details=played)
     with world.connect() as conn:
-        record_events(conn, [(NoticeKind.SCRIM_FINISHED, about)] * notices.SHOWN)
+        record_events(conn, [(NoticeKind.SCRIM_FINISHED, about)] * pages.SHOWN)
     with browse(world, "host") as browser:
         page = browser.get("/me/notices").text
         older = re.search(r'href="(\?after=\w+)"', page)
@@ -48,7 +48,7 @@ def test_older_requests_have_pages_of_their_own(
     fresh_world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = fresh_world
-    monkeypatch.setattr(notices, "SHOWN", 1)
+    monkeypatch.setattr(pages, "SHOWN", 1)
     mine = world.agents["public.member"]
     request = ask_host(world, "public", world.users["member"], world.teams["member"], mine)
     invited = world.client("member").invite_to_team(world.teams["member"], person="host")

@@ -148,7 +148,7 @@ def test_the_owner_resumes_a_paused_remote_entry(world: World) -> None:
     assert (back["state"], back["strikes"]) == ("active", 3)
     assert back["reason"] == "after three strikes an unanswered match is a loss"
     kinds = [item["kind"] for item in world.client("member").feed()]
-    assert kinds[:2] == ["resumed", "paused"]
+    assert kinds[:2] == ["agent_resumed", "agent_paused"]
 
 
 def test_a_season_takes_remote_agents_only_with_consent(

@@ -11,13 +11,14 @@ from ladder.entries import entries
 from ladder.enums import LeagueRole, Visibility
 from ladder.errors import NotFound
 from ladder.leagues import leagues, season_notices
-from ladder.notices import atom, feeds, inbox
-from ladder.notices.kinds import NoticeKind
-from ladder.notices.texts import Notice
+from ladder.notices import feeds, inbox
+from ladder.notices.kinds import Notice, NoticeKind
 from ladder.people.records import STRANGER, Viewer
+from services.web.atom_feeds import write_feed
 from tests.integration.ladder.contest import Contest
 from tests.integration.ladder.test_notices import owner
 
+SITE = "https://ladder.example.org"
 NAME = "{http://www.w3.org/2005/Atom}"
 
 
@@ -43,13 +44,15 @@ def test_a_private_feed_shows_its_person_alone_until_it_is_revoked(contest: Cont
     mine, other = contest.active(), contest.active()
     agent = entries.get_entry(contest.conn, mine).agent_id
     me = owner(contest, mine)
-    made, secret = feeds.create_feed(contest.conn, me)
-    narrow, narrow_secret = feeds.create_feed(
-        contest.conn, me, entries.get_entry(contest.conn, other).agent_id
+    made = feeds.create_feed(contest.conn, me, SITE)
+    narrow = feeds.create_feed(
+        contest.conn, me, SITE, agent_id=entries.get_entry(contest.conn, other).agent_id
     )
+    secret, narrow_secret = (feed.address[len(f"{SITE}/feeds/") : -5] for feed in (made, narrow))
     _, found = feeds.read_private_feed(contest.conn, secret)
     assert [one.subject["agent_id"] for one in found] == [agent]
-    assert feeds.read_private_feed(contest.conn, narrow_secret) == (narrow, [])
+    shown, found_narrow = feeds.read_private_feed(contest.conn, narrow_secret)
+    assert (shown.id, found_narrow) == (narrow.id, [])
     stored = contest.conn.execute("select hash from notice_feeds where id = %s", (made.id,))
     assert secret.encode() not in bytes((stored.fetchone() or [b""])[0])
     with pytest.raises(NotFound):
@@ -76,7 +79,7 @@ def test_names_cannot_break_the_xml() -> None:
         None, {}, at, None,
     )  # fmt: skip
     parsed = ElementTree.fromstring(
-        atom.write_feed(title, "age_1", "https://ladder.example.org", [notice])
+        write_feed(title, "age_1", "https://ladder.example.org", [notice])
     )
     entry = parsed.find(f"{NAME}entry")
     assert entry is not None

@@ -12,8 +12,7 @@ from ladder.leagues import invitations, leagues, sealed_medals, season_notices, 
 from ladder.moderation import disqualifications
 from ladder.notices import inbox
 from ladder.notices.events import EventSubject, record_event
-from ladder.notices.kinds import Form, NoticeKind
-from ladder.notices.texts import WORDS
+from ladder.notices.kinds import WORDS, Form, NoticeKind
 from ladder.people import audit_log, users
 from ladder.ratings.medal_sealing_rule import STANDINGS_THAT_MUST_AGREE
 from ladder.standings import medal_notices

@@ -11,12 +11,11 @@ from ladder.errors import Conflict
 from ladder.ids import EntryId
 from ladder.leagues import seasons
 from ladder.matches import history
-from ladder.people.records import Viewer
-from ladder.reports import feed, season_health
+from ladder.notices import inbox
+from ladder.reports import season_health
 from ladder.scrims import scrims
 from tests.integration.ladder.contest import Contest, make_contest
 from tests.integration.ladder.remote_contest import (
-    AWAY,
     active,
     be_away,
     earlier,
@@ -111,8 +110,8 @@ def played(contest: Contest) -> EntryId:
     return entry
 
 
-def test_the_feed_of_a_team_shows_pauses(contest: Contest) -> None:
-    _, team = contest.team()
+def test_a_team_gets_notices_of_pauses(contest: Contest) -> None:
+    user, team = contest.team()
     entry = paused(contest, contest.agent(team))
     remote_agents.retry_paused_entry(contest.conn, entry)
     judge(contest, entry)
@@ -120,14 +119,13 @@ def test_the_feed_of_a_team_shows_pauses(contest: Contest) -> None:
     use_first_rules(contest)
     earlier(contest, entry, days=8)
     remote_agents.retry_due_entries(contest.conn)
-    items = feed.latest_items(contest.conn, Viewer(team_ids=frozenset({team})))
-    told = [(item.kind.value, item.reason) for item in reversed(items)]
-    assert told == [
-        ("passed", None),
-        ("paused", AWAY),
-        ("resumed", None),
-        ("paused", "it answered none of its moves: it broke"),
-        ("given_up", remote_agents.GIVEN_UP),
+    kinds = [each.kind for each in reversed(inbox.list_notices(contest.conn, user))]
+    assert kinds == [
+        "validation_passed",
+        "agent_paused",
+        "agent_resumed",
+        "agent_paused",
+        "agent_retired",
     ]
 
 

@@ -13,7 +13,6 @@ from ladder.matches import history
 from ladder.notices import inbox
 from ladder.people import users
 from ladder.people.resources import ScrimPrivacy
-from ladder.reports import feed
 from ladder.scrims import policies, requests
 from ladder.scrims.policies import ScrimPolicy, Whom
 from ladder.scrims.scrims import newest_submission
@@ -45,14 +44,6 @@ def test_a_request_is_accepted_played_and_told_to_both(pair: Pair) -> None:
     assert requests.get_request(conn, asked.id).state == "finished"
     assert kinds_told(conn, pair.asker[0])[:2] == ["scrim_finished", "scrim_accepted"]
     assert {"scrim_asked", "scrim_finished"} <= set(kinds_told(conn, pair.asked[0]))
-    for user, other in ((pair.asker, pair.asked), (pair.asked, pair.asker)):
-        viewer = users.viewer_of_user(conn, user[0])
-        assert viewer is not None
-        items = {item.kind: item for item in feed.latest_items(conn, viewer)}
-        assert {"scrim", "scrim_asked", "scrim_accepted"} <= set(items)
-        assert items["scrim_accepted"].request_id == asked.id  # type: ignore[index]
-        name = users.get_team(conn, other[1]).name
-        assert items["scrim_accepted"].team_name == name  # type: ignore[index]
 
 
 def test_the_other_team_gets_no_notice_of_a_private_scrim(pair: Pair) -> None:
@@ -65,7 +56,6 @@ def test_the_other_team_gets_no_notice_of_a_private_scrim(pair: Pair) -> None:
     viewer = users.viewer_of_user(conn, pair.asked[0])
     assert viewer is not None
     assert "scrim_finished" not in kinds_told(conn, pair.asked[0])
-    assert "scrim" not in {item.kind for item in feed.latest_items(conn, viewer)}
     assert history.list_matches(conn, viewer=viewer, scrim_id=accepted.scrim_id) == []
 
 

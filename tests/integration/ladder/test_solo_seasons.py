@@ -21,10 +21,11 @@ from ladder.matches import history, lease, matches
 from ladder.matches.pairing import next_rounds
 from ladder.matches.records import EpisodeResult, FinishResult
 from ladder.moderation import disqualifications
-from ladder.people.records import Viewer
+from ladder.notices import inbox
+from ladder.people import teams
 from ladder.ratings import fitting, live_ratings, solo_seasons
-from ladder.reports import feed, insights
-from ladder.standings import leaderboard
+from ladder.reports import insights
+from ladder.standings import leaderboard, medal_notices
 from ladder.standings.board_ranking import Board
 from tests.integration.ladder.contest import Contest, digest, make_contest, results
 
@@ -211,9 +212,12 @@ def test_a_finished_season_is_final_after_its_last_game(alone: Contest) -> None:
     assert final.terms.is_final
     assert final.rows[0].entry_id == entry
     assert final.rows[0].status is MedalStatus.AWARDED
-    owner = Viewer(team_ids=frozenset({final.rows[0].team_id}))
-    told = feed.latest_items(alone.conn, owner)[0]
-    assert (told.kind, told.medal, told.chance) == ("awarded", "gold", None)
+    assert medal_notices.seasons_with_news(alone.conn) == [alone.season.id]
+    assert medal_notices.record_medal_changes(alone.conn, alone.season.id) == 1
+    assert medal_notices.seasons_with_news(alone.conn) == []
+    (winner,) = teams.list_members(alone.conn, final.rows[0].team_id)
+    newest = inbox.list_notices(alone.conn, winner.id)[0]
+    assert (newest.kind, newest.title) == ("medal_awarded", "A gold medal is won")
     disqualifications.disqualify(
         alone.conn, alone.season.id, entry, by=alone.host, reason="it colludes"
     )

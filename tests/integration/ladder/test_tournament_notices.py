@@ -11,8 +11,7 @@ from ladder.entries import agents
 from ladder.enums import Embargo
 from ladder.ids import AgentId, UserId
 from ladder.notices import inbox
-from ladder.notices.kinds import NoticeKind
-from ladder.notices.texts import Notice, words_of
+from ladder.notices.kinds import Notice, NoticeKind, words_of
 from ladder.tournaments import embargo, tournaments
 from tests.integration.ladder.contest import Contest, make_contest
 from tests.integration.ladder.cup import SINGLE, Cup, make_cup

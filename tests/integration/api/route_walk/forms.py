@@ -58,7 +58,7 @@ FORMS: Final = {
     "/me/notices/feeds/{feed}/revoke": "303 403 404 404 404 404 404 404",
     "/me/notices/preferences": "303 403 303 303 303 303 303 303",
     "/me/notices/channels": "303 403 422 422 422 422 422 422",
-    "/me/notices/channels/{channel}": "422 403 422 422 422 422 422 422",
+    "/me/notices/channels/{channel}": "303 403 422 422 422 422 422 422",
     "/leagues/{league}/request": "303 403 404 422 422 422 404 422",
     "/me/requests/{request}/withdraw": "303 403 404 404 404 404 404 404",
     "/me/data/delete": "303 403 422 422 422 422 422 422",

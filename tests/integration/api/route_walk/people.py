@@ -16,7 +16,7 @@ ROWS: Final[tuple[Row, ...]] = (
     (
         "PATCH",
         "/v1/me/notices/preferences",
-        {"choices": [{"kind": "medal_likely", "form": "page", "is_on": False}]},
+        {"choices": [{"topic": "agents", "form": "page", "level": "off"}]},
         "401 200 200 200 200",
         "",
     ),

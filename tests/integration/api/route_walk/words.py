@@ -61,7 +61,7 @@ def words(world: World, league: str) -> dict[str, str]:
         )
         address = parse(f"http://1.1.1.1/{league}")
         channel, _ = channels.create_channel(conn, member, Form.WEBHOOK, address)
-        feed, _ = feeds.create_feed(conn, member)
+        feed = feeds.create_feed(conn, member, "https://ladder.example.org")
         machine = insert_machine(conn, world.users["admin"], f"pond-{league}")
         root = users.viewer_of_user(conn, UserId(world.users["admin"]))
         assert root is not None

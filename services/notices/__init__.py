@@ -1,0 +1,1 @@
+"""Notices: what a person is told, where it goes, and private feeds."""
