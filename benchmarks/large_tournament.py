@@ -23,7 +23,7 @@ import httpx
 
 from benchmarks.report_tables import HEAD, Target, aligned, describe_machine
 from ladder.database.db import Connection, connect
-from ladder.tournaments import advance, course_acts, locking
+from ladder.tournaments import advance, course_acts, entrants
 from ladder.tournaments.records import TournamentState
 from tests import servers
 from tests.integration.api.conftest import application
@@ -137,7 +137,7 @@ def main() -> None:
             most_entrants=chosen.entrants,
         )
         cup.enter(chosen.entrants)
-        locking.lock_entrants(conn, cup.id, None)
+        entrants.lock_entrants(conn, cup.id, None)
         course_acts.start_tournament(conn, cup.id, None)
         pairing = hold(cup, Random(1), clock)
         lines.append(Target("a round paired and its games queued", pairing, "s", 30).cells())

@@ -12,7 +12,9 @@ from collections.abc import Sequence
 from random import Random
 
 from benchmarks.report_tables import HEAD, Target, aligned, describe_machine
-from ladder.tournaments.formats import Event, Game, Key, Plan, Progress, Series, Swiss, play
+from ladder.tournaments.formats.course import play
+from ladder.tournaments.formats.plan import Plan, Series, Swiss
+from ladder.tournaments.formats.records import Event, Game, Key, Progress
 
 ENTRANTS = (64, 256, 1024)
 

@@ -7,7 +7,7 @@ EXPORT.json is the export of a tournament. This file needs Python 3.9 and nothin
 - the seed order: by score, and drawn among equal and missing scores,
 - round robins, groups and gauntlets, brackets, the first round of a Swiss stage and its colors,
 - that agents of one team met in a Swiss stage only in rounds that gave up a rule,
-- the seats of knock-out heats, and how even the seats of other heats are,
+- how even the seats of heats are,
 - seats and seeds of all games, and the points of every pairing,
 - that those who left stand behind all who stayed, and that the champion stayed.
 

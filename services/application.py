@@ -58,7 +58,6 @@ from services.api import (
     season_health,
     seasons,
     submissions,
-    tournaments,
 )
 from services.http import auth, problems
 from services.http import machines as machine_callers
@@ -121,7 +120,6 @@ ROUTERS: Final = (
     forks.router,
     rehearsals.router,
     comparisons.router,
-    tournaments.router,
     search.router,
     machines.router,
     machine_blobs.router,

@@ -6,7 +6,11 @@ missing. Each tournament is advanced in one transaction that holds its row.
 
 from __future__ import annotations
 
-from collections import Counter
+import secrets
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from dataclasses import field as made_by
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -15,23 +19,32 @@ import psycopg
 from psycopg.types.json import Jsonb
 
 from ladder.database.db import Connection
+from ladder.enums import MatchKind, VoidCause
 from ladder.errors import LadderError
-from ladder.ids import TournamentId
+from ladder.ids import MatchId, TournamentId
+from ladder.leagues import seasons
+from ladder.leagues.records import Season
+from ladder.matches import matches
+from ladder.matches.records import LineupSeat
 from ladder.matches.workers import live_workers
+from ladder.runtime_profiles import REMOTE
 from ladder.telemetry import log_event, traceback_text
 from ladder.tournaments import (
     course_acts,
     course_notices,
     courses,
-    leaving,
-    locking,
-    tournament_games,
+    entrants,
     tournaments,
 )
-from ladder.tournaments.courses import position_text
-from ladder.tournaments.formats import Course
-from ladder.tournaments.records import Tournament, TournamentState
-from ladder.tournaments.tournament_games import TournamentAdvance, TurnOf
+from ladder.tournaments.courses import TournamentInputs, position_text
+from ladder.tournaments.formats.records import Course, Pairing, State, WantedGame
+from ladder.tournaments.records import (
+    Entrant,
+    GameOutcome,
+    Tournament,
+    TournamentGame,
+    TournamentState,
+)
 
 LEAST_IN_FLIGHT: Final = 64
 """Games of a tournament that may wait or play at a time, also with few slots."""
@@ -100,15 +113,15 @@ def advance_one(
     conn: Connection, tournament_id: TournamentId, turn_of: TurnOf, slots: int = 0
 ) -> int:
     """Does what is due for one tournament now; returns the number of queued games."""
-    found = tournaments.lock_tournament_row(conn, tournament_id)
-    found = _pass_dates(conn, found)
-    if found.state is TournamentState.FINISHED:
-        _correct_end(conn, found)
-    if found.state not in (TournamentState.RUNNING, TournamentState.PAUSED):
+    tournament = tournaments.lock_tournament_row(conn, tournament_id)
+    tournament = _pass_dates(conn, tournament)
+    if tournament.state is TournamentState.FINISHED:
+        _correct_end(conn, tournament)
+    if tournament.state not in (TournamentState.RUNNING, TournamentState.PAUSED):
         return 0
-    tournament_games.settle_games(conn, tournament_id)
-    _withdraw_erased(conn, found)
-    inputs = courses.read_inputs(conn, found)
+    settle_games(conn, tournament_id)
+    _withdraw_erased(conn, tournament)
+    inputs = courses.read_inputs(conn, tournament)
     games = courses.read_games(conn, tournament_id)
     course = courses.compute(inputs, games)
     running = sum(one.outcome is None for one in games)
@@ -117,83 +130,85 @@ def advance_one(
     advance = TournamentAdvance(
         conn, inputs, games, turn_of, left_to_queue, resumed_at, is_draw_public
     )
-    tournament_games.end_unneeded_games(advance, course)
+    end_unneeded_games(advance, course)
     if course.finished:
-        course_acts.finish(conn, found, course)
+        course_acts.finish(conn, tournament, course)
         course_notices.record_course_news(conn, inputs, games, course)
         return 0
     _enter_round(advance, course)
-    if found.state is TournamentState.RUNNING:
-        tournament_games.queue_games(advance, course)
+    if tournament.state is TournamentState.RUNNING:
+        queue_games(advance, course)
         _report_late_round(advance)
     _write_progress(advance, course)
     course_notices.record_course_news(conn, inputs, games, course)
     return advance.queued
 
 
-def _pass_dates(conn: Connection, found: Tournament) -> Tournament:
+def _pass_dates(conn: Connection, tournament: Tournament) -> Tournament:
     """Changes the state if its time has come."""
     now = datetime.now(UTC)
-    state = found.state
-    if state.is_before_lock and found.locks_at <= now:
+    state = tournament.state
+    if state.is_before_lock and tournament.locks_at <= now:
         if state is TournamentState.DRAFT:
-            course_acts.cancel(conn, found, None, tournaments.NEVER_OPENED)
+            course_acts.cancel(conn, tournament, None, tournaments.NEVER_OPENED)
         else:
             try:
-                locking.lock_entrants(conn, found.id, None)
+                entrants.lock_entrants(conn, tournament.id, None)
             except LadderError as error:
-                course_acts.cancel(conn, found, None, f"it could not be locked: {error.message}")
+                course_acts.cancel(
+                    conn, tournament, None, f"it could not be locked: {error.message}"
+                )
     elif (
         state is TournamentState.REGISTRATION
-        and found.check_in_minutes
-        and found.locks_at - timedelta(minutes=found.check_in_minutes) <= now
+        and tournament.check_in_minutes
+        and tournament.locks_at - timedelta(minutes=tournament.check_in_minutes) <= now
     ):
-        tournaments.set_state(conn, found.id, TournamentState.CHECK_IN)
-        tournaments.record_act(conn, found.id, "open check-in")
-    elif state is TournamentState.PAUSED and found.resumes_at and found.resumes_at <= now:
-        tournaments.resume_tournament(conn, found.id, None)
-    found = tournaments.get_tournament(conn, found.id)
-    if found.state is TournamentState.LOCKED and found.starts_at <= now:
-        course_acts.start(conn, found, None)
-    return tournaments.get_tournament(conn, found.id)
+        tournaments.set_state(conn, tournament.id, TournamentState.CHECK_IN)
+        tournaments.record_act(conn, tournament.id, "open check-in")
+    elif state is TournamentState.PAUSED and tournament.resumes_at and tournament.resumes_at <= now:
+        tournaments.resume_tournament(conn, tournament.id, None)
+    tournament = tournaments.get_tournament(conn, tournament.id)
+    if tournament.state is TournamentState.LOCKED and tournament.starts_at <= now:
+        course_acts.start(conn, tournament, None)
+    return tournaments.get_tournament(conn, tournament.id)
 
 
-def _correct_end(conn: Connection, found: Tournament) -> None:
+def _correct_end(conn: Connection, tournament: Tournament) -> None:
     """Corrects the places of a finished tournament if it is due, or if entrants left it that runs
     on as far as everybody knows."""
-    hides_end = tournaments.state_for_all(conn, found) is not TournamentState.FINISHED
-    gone = _withdraw_erased(conn, found) if hides_end else 0
+    hides_end = tournaments.state_for_all(conn, tournament) is not TournamentState.FINISHED
+    gone = _withdraw_erased(conn, tournament) if hides_end else 0
     was_due = conn.execute(
-        "update tournaments set is_due = false where id = %s and is_due", (found.id,)
+        "update tournaments set is_due = false where id = %s and is_due", (tournament.id,)
     ).rowcount
     if gone or was_due:
-        leaving.correct_places(conn, found)
+        course_acts.correct_places(conn, tournament)
 
 
-def _withdraw_erased(conn: Connection, found: Tournament) -> int:
+def _withdraw_erased(conn: Connection, tournament: Tournament) -> int:
     """Withdraws entrants whose owner deleted the account. Returns how many."""
     return conn.execute(
         "update tournament_entrants x set state = 'withdrawn', last_position = %s from teams t"
         " join agents a on a.team_id = t.id where x.tournament_id = %s and x.state = 'entered'"
         " and a.id = x.agent_id and t.erased_at is not null",
-        (leaving.last_paired(found), found.id),
+        (course_acts.last_paired(tournament), tournament.id),
     ).rowcount
 
 
 def _enter_round(advance: TournamentAdvance, course: Course) -> None:
     """Ends rounds that are over and begins the one that is played, with its deadline."""
-    found, now = advance.found, position_text(course.position)
+    tournament, now = advance.tournament, position_text(course.position)
     advance.conn.execute(
         "update tournament_rounds set finished_at = now() where tournament_id = %s"
         " and finished_at is null and position <> %s",
-        (found.id, now),
+        (tournament.id, now),
     )
     advance.conn.execute(
         "insert into tournament_rounds (tournament_id, position, deadline_at)"
         " values (%s, %s, now() + %s) on conflict (tournament_id, position) do update"
         " set finished_at = null, deadline_at = case when tournament_rounds.finished_at is null"
         " then tournament_rounds.deadline_at else excluded.deadline_at end",
-        (found.id, now, timedelta(minutes=found.round_minutes)),
+        (tournament.id, now, timedelta(minutes=tournament.round_minutes)),
     )
 
 
@@ -213,15 +228,16 @@ def _report_late_round(advance: TournamentAdvance) -> None:
     late = advance.conn.execute(
         "select 1 from tournament_rounds where tournament_id = %s and finished_at is null"
         " and deadline_at <= now()",
-        (advance.found.id,),
+        (advance.tournament.id,),
     ).fetchone()
     if late is None:
         return
     states = Counter(one.state for one in advance.games if one.outcome is None)
     waiting = ", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "none"
+    minutes = advance.tournament.round_minutes
     advance.problems.append(
-        f"it has lasted longer than {advance.found.round_minutes:g} minutes; unfinished matches:"
-        f" {waiting}. Check that workers are running and can run the agents of these matches"
+        f"it has lasted longer than {minutes:g} minutes; unfinished matches: {waiting}. Check"
+        " that workers are running and can run the agents of these matches"
     )
 
 
@@ -240,6 +256,234 @@ def _write_progress(advance: TournamentAdvance, course: Course) -> None:
             ),
             advance.is_due_again,
             problem,
-            advance.found.id,
+            advance.tournament.id,
+        ),
+    )
+
+
+MOST_TRIES: Final = 10
+"""Matches of one game that may end without a result. Then a host decides."""
+AWAY_AGAIN: Final = timedelta(seconds=10)
+SEED_BYTES: Final = 16
+TurnOf = Callable[[str], int]
+"""The next turn in the play queue for this tournament."""
+
+
+@dataclass
+class TournamentAdvance:
+    """State of one attempt to advance a tournament."""
+
+    conn: Connection
+    inputs: TournamentInputs
+    games: list[TournamentGame]
+    turn_of: TurnOf
+    games_left_to_queue: int
+    """How many more games may be queued now."""
+    resumed_at: datetime | None = None
+    """Void matches that ended before are no reason to stop trying."""
+    is_draw_public: bool = False
+    """Whether the seed of the draw was shown: the tournament was over before a rejudgement."""
+    queued: int = 0
+    """Number of games queued so far."""
+    is_due_again: bool = False
+    """Whether a game waits because its agent was just unreachable."""
+    problems: list[str] = made_by(default_factory=list)
+    new_seeds: dict[bytes, bytes] = made_by(default_factory=lambda: defaultdict(_new_seed))
+    """A new seed for each seed of the course. Games that are queued together share it."""
+
+    @property
+    def tournament(self) -> Tournament:
+        return self.inputs.tournament
+
+
+def _new_seed() -> bytes:
+    return secrets.token_bytes(SEED_BYTES)
+
+
+def settle_games(conn: Connection, tournament_id: TournamentId) -> None:
+    """Notes what ended matches mean: results count, void matches are played again.
+
+    A host decides what a rejudgement means, also if it is void.
+    """
+    conn.execute(
+        "update tournament_games g set outcome = case when g.is_rejudgement then 'proposed'"
+        " when m.state = 'void' then 'void' else 'counted' end from matches m"
+        " where g.tournament_id = %s and g.outcome is null and m.id = g.match_id"
+        " and m.state in ('finished', 'void')",
+        (tournament_id,),
+    )
+
+
+def end_unneeded_games(advance: TournamentAdvance, course: Course) -> None:
+    """Ends games that the course does not need, after a walk-over or a rejudgement."""
+    pairings = {str(one.key): one for one in course.pairings}
+    stale, running = [], []
+    for one in advance.games:
+        pairing = pairings.get(one.pairing)
+        fits = pairing is not None and set(one.entrants) <= set(pairing.entrants)
+        if one.outcome in (GameOutcome.COUNTED, GameOutcome.PROPOSED) and not fits:
+            stale.append(one.match_id)
+        elif one.outcome is None and not (
+            fits and (one.is_rejudgement or (pairing is not None and _is_wanted(pairing, one)))
+        ):
+            stale.append(one.match_id)
+            running.append(one.match_id)
+    if running:
+        matches.void_matches(advance.conn, running, VoidCause.NOT_NEEDED, "its pairing is over")
+    if stale:
+        advance.conn.execute(
+            "update tournament_games set outcome = 'stale' where match_id = any (%s)", (stale,)
+        )
+        advance.games = [one for one in advance.games if one.match_id not in stale]
+
+
+def _is_wanted(pairing: Pairing, one: TournamentGame) -> bool:
+    return any(
+        wanted.number == one.game and wanted.entrants == one.entrants for wanted in pairing.wanted
+    )
+
+
+def queue_games(advance: TournamentAdvance, course: Course) -> None:
+    """Queues the wanted games of the round that have no match."""
+    season = seasons.get_season(advance.conn, advance.tournament.season_id)
+    of_game: dict[tuple[str, int], list[TournamentGame]] = defaultdict(list)
+    for one in advance.games:
+        of_game[one.pairing, one.game].append(one)
+    for pairing in course.pairings:
+        if pairing.state is not State.READY or pairing.round != course.position:
+            continue
+        for wanted in pairing.wanted:
+            tried = of_game[str(pairing.key), wanted.number]
+            if any(one.outcome is None and not one.is_rejudgement for one in tried):
+                continue
+            if _may_play_again(advance, pairing, wanted, tried):
+                _queue_game(advance, season, pairing, wanted, tried)
+
+
+def _may_play_again(
+    advance: TournamentAdvance,
+    pairing: Pairing,
+    wanted: WantedGame,
+    tried: Sequence[TournamentGame],
+) -> bool:
+    if advance.games_left_to_queue <= 0:
+        # A game in flight that ends makes the tournament due again.
+        return False
+    void = [one for one in tried if one.outcome is GameOutcome.VOID]
+    away = [one for one in void if _was_away(one)]
+    failed = [one for one in void if one not in away and _is_after(one, advance.resumed_at)]
+    if len(failed) >= MOST_TRIES:
+        advance.problems.append(
+            f"game {wanted.number} of pairing {pairing.key} ended {len(failed)} times without a"
+            f" result; the last time: {failed[-1].void_reason}. To try again, pause and resume the"
+            " tournament"
+        )
+        return False
+    if away and away[-1].finished_at and datetime.now(UTC) < away[-1].finished_at + AWAY_AGAIN:
+        advance.is_due_again = True
+        return False
+    return True
+
+
+def _was_away(one: TournamentGame) -> bool:
+    """Whether it was not played because a remote agent was away."""
+    return one.outcome is GameOutcome.VOID and one.void_cause is VoidCause.AGENT_UNREACHABLE
+
+
+def _is_after(one: TournamentGame, moment: datetime | None) -> bool:
+    return moment is None or (one.finished_at is not None and one.finished_at > moment)
+
+
+def _queue_game(
+    advance: TournamentAdvance,
+    season: Season,
+    pairing: Pairing,
+    wanted: WantedGame,
+    tried: Sequence[TournamentGame],
+) -> None:
+    entrants = [advance.inputs.entrants[number - 1] for number in wanted.entrants]
+    lineup = [_seat(advance, one, entrants) for one in entrants]
+    try:
+        match_id = matches.create_match(
+            advance.conn,
+            season=season,
+            kind=MatchKind.TOURNAMENT,
+            lineup=lineup,
+            seed=_seed(advance, wanted, tried),
+            turn=advance.turn_of(advance.tournament.id),
+        )
+    except LadderError as error:
+        advance.problems.append(f"pairing {pairing.key} cannot play: {error.message}")
+        return
+    _write_game(advance, match_id, str(pairing.key), wanted, len(tried) + 1)
+    advance.games_left_to_queue -= 1
+    advance.queued += 1
+
+
+def _seed(advance: TournamentAdvance, wanted: WantedGame, tried: Sequence[TournamentGame]) -> bytes:
+    """The seed of the course, or a new one if the owner of a remote agent may know that one.
+
+    Nobody played in a match that is void because an agent was away, so its seed stays. Else an
+    agent could choose to be away to get another seed than in the first game of a pair.
+    """
+    if not _is_remote(advance, wanted):
+        return wanted.seed
+    if tried and _was_away(tried[-1]):
+        row = advance.conn.execute(
+            "select seed from matches where id = %s", (tried[-1].match_id,)
+        ).fetchone()
+        assert row is not None
+        return bytes(row[0])
+    return advance.new_seeds[wanted.seed] if tried or advance.is_draw_public else wanted.seed
+
+
+def _is_remote(advance: TournamentAdvance, wanted: WantedGame) -> bool:
+    return any(advance.inputs.entrants[one - 1].profile == REMOTE for one in wanted.entrants)
+
+
+def _seat(advance: TournamentAdvance, one: Entrant, entrants: Sequence[Entrant]) -> LineupSeat:
+    """The seat of an entrant. The agent of a deleted account cannot play; its heat needs the seat.
+
+    So a reference agent of the season plays there, or else the last seed of the heat twice.
+    """
+    if one.is_erased:
+        row = advance.conn.execute(
+            "select e.id, e.submission_id, e.agent_id, e.team_id, e.profile from entries e"
+            " join teams t on t.id = e.team_id where e.season_id = %s and e.is_anchor"
+            " and e.state = 'active' and e.profile <> %s and t.erased_at is null"
+            " order by e.agent_id = any (%s), e.id limit 1",
+            (advance.tournament.season_id, REMOTE, [each.agent_id for each in entrants]),
+        ).fetchone()
+        if row is not None:
+            return LineupSeat(*row)
+        one = max(entrants, key=lambda each: (not each.is_erased, each.number or 0))
+    return LineupSeat(
+        one.entry_id,
+        one.submission_id,  # type: ignore[arg-type]  # fixed at the lock
+        one.agent_id,
+        one.team_id,
+        one.profile or "numpy",
+    )
+
+
+def _write_game(
+    advance: TournamentAdvance, match_id: MatchId, pairing: str, wanted: WantedGame, number: int
+) -> None:
+    tournament = advance.tournament
+    advance.conn.execute(
+        "insert into tournament_games (match_id, tournament_id, pairing, game, entrants, try,"
+        " embargo, waits_until) select %s, %s, %s, %s, %s, %s, %s, case when %s then"
+        " coalesce((select min(waits_until) from tournament_games where tournament_id = %s"
+        "   and pairing = %s and game = %s), now() + %s) end",
+        (
+            *(match_id, tournament.id, pairing, wanted.number, list(wanted.entrants), number),
+            *(
+                tournament.embargo,
+                _is_remote(advance, wanted),
+                tournament.id,
+                pairing,
+                wanted.number,
+            ),
+            timedelta(minutes=tournament.away_minutes),
         ),
     )

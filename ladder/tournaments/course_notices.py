@@ -17,7 +17,8 @@ from ladder.notices.events import EventSubject, record_events
 from ladder.notices.kinds import NoticeKind
 from ladder.tournaments import courses
 from ladder.tournaments.courses import Position, TournamentInputs, parse_position, position_text
-from ladder.tournaments.formats import By, Course, Outcome, Pairing, State, play
+from ladder.tournaments.formats.course import play
+from ladder.tournaments.formats.records import By, Course, Outcome, Pairing, State
 from ladder.tournaments.records import EntrantState, TournamentGame
 
 BEFORE_ALL: Position = (0, 0)

@@ -1,8 +1,13 @@
-"""Enters agents into tournaments: own entry, invitation, check-in. ``leaving`` takes them out."""
+"""Enters agents into tournaments: own entry, invitation, check-in. The lock fixes the entrants.
+
+The lock fixes their submissions and the seed order too. ``course_acts`` takes entrants out.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Any, Final
 
 from psycopg.rows import dict_row
@@ -12,11 +17,16 @@ from ladder.entries import agent_names, agents
 from ladder.entries.agent_names import AgentName
 from ladder.entries.records import Agent
 from ladder.errors import Conflict, NotFound
-from ladder.ids import AgentId, TeamId, TournamentId, UserId
+from ladder.ids import AgentId, EntryId, SubmissionId, TeamId, TournamentId, UserId
+from ladder.leagues import seasons
 from ladder.people import visibility
 from ladder.people.records import Viewer
+from ladder.ratings import standing_versions
 from ladder.runtime_profiles import REMOTE
+from ladder.standings import leaderboard
 from ladder.tournaments import tournaments
+from ladder.tournaments.formats.draw import draw_order
+from ladder.tournaments.formats.plan import check_plan
 from ladder.tournaments.records import (
     Entrant,
     EntrantState,
@@ -73,7 +83,7 @@ def find_entrant(conn: Connection, tournament_id: TournamentId, text: str) -> Ag
 
 
 def agents_to_enter(
-    conn: Connection, found: Tournament, team_ids: Collection[TeamId]
+    conn: Connection, tournament: Tournament, team_ids: Collection[TeamId]
 ) -> list[Agent]:
     """The agents of these teams with a submission that may play, except those entered already."""
     return agents.select_agents(
@@ -86,15 +96,15 @@ def agents_to_enter(
         " order by a.id limit %(limit)s",
         {
             "teams": list(team_ids),
-            "season": found.season_id,
-            "remote": found.remote_agents,
-            "tournament": found.id,
+            "season": tournament.season_id,
+            "remote": tournament.remote_agents,
+            "tournament": tournament.id,
             "limit": MOST_CHOICES,
         },
     )
 
 
-def anchors_to_enter(conn: Connection, found: Tournament) -> list[Agent]:
+def anchors_to_enter(conn: Connection, tournament: Tournament) -> list[Agent]:
     """The reference agents of the season that are no entrants."""
     return agents.select_agents(
         conn,
@@ -102,12 +112,12 @@ def anchors_to_enter(conn: Connection, found: Tournament) -> list[Agent]:
         "   and e.season_id = %(season)s and e.state = 'active')"
         " and not exists (select 1 from tournament_entrants x where x.agent_id = a.id"
         "   and x.tournament_id = %(tournament)s) order by a.id",
-        {"season": found.season_id, "tournament": found.id},
+        {"season": tournament.season_id, "tournament": tournament.id},
     )
 
 
 def agents_to_invite(
-    conn: Connection, viewer: Viewer, found: Tournament, limit: int
+    conn: Connection, viewer: Viewer, tournament: Tournament, limit: int
 ) -> list[AgentName]:
     """The newest agents of the season that a host could invite, as far as the viewer sees them."""
     seen, values = visibility.visible_agents(viewer)
@@ -119,7 +129,7 @@ def agents_to_invite(
         " and not exists (select 1 from tournament_entrants x where x.agent_id = a.id"
         "   and x.tournament_id = %s and x.state in ('entered', 'invited'))"
         f" and {seen} order by a.id desc limit %s",
-        (found.season_id, found.remote_agents, found.id, *values, limit),
+        (tournament.season_id, tournament.remote_agents, tournament.id, *values, limit),
     )
 
 
@@ -131,20 +141,20 @@ def enter_agent(
 
     It needs a validated submission in the season. Raises Conflict with the reason.
     """
-    found = tournaments.lock_tournament_row(conn, tournament_id)
-    if found.state not in (TournamentState.REGISTRATION, TournamentState.CHECK_IN):
-        state = tournaments.state_for_all(conn, found)
+    tournament = tournaments.lock_tournament_row(conn, tournament_id)
+    if tournament.state not in (TournamentState.REGISTRATION, TournamentState.CHECK_IN):
+        state = tournaments.state_for_all(conn, tournament)
         raise Conflict(f"registration is not open: the tournament is {state}", field="agent")
     known = {one.agent_id: one for one in entrants_of(conn, tournament_id)}
     invited = known.get(agent.id)
-    if found.entry_rule is EntryRule.TOP:
+    if tournament.entry_rule is EntryRule.TOP:
         raise Conflict(BY_HOST, field="agent")
-    if found.entry_rule is EntryRule.INVITATION and invited is None:
+    if tournament.entry_rule is EntryRule.INVITATION and invited is None:
         raise Conflict("this tournament is by invitation; ask a host for one", field="agent")
     if invited is not None and invited.state is EntrantState.DISQUALIFIED:
         raise Conflict("a host disqualified this agent", field="agent")
-    _check_limits(found, list(known.values()), agent)
-    _check_submission(conn, found, agent)
+    _check_limits(tournament, list(known.values()), agent)
+    _check_submission(conn, tournament, agent)
     _write(conn, tournament_id, agent, EntrantState.ENTERED)
     tournaments.record_act(conn, tournament_id, "enter", by=by, agent_id=agent.id)
 
@@ -157,27 +167,29 @@ def add_by_host(
 
     Returns the new state. Raises Conflict with the reason.
     """
-    found = tournaments.lock_tournament_row(conn, tournament_id)
-    if not found.state.is_before_lock:
-        raise Conflict(f"the entrants are fixed: the tournament is {found.state}", field="agent")
+    tournament = tournaments.lock_tournament_row(conn, tournament_id)
+    if not tournament.state.is_before_lock:
+        raise Conflict(
+            f"the entrants are fixed: the tournament is {tournament.state}", field="agent"
+        )
     known = entrants_of(conn, tournament_id)
     present = {one.agent_id: one.state for one in known}
     state = present.get(agent.id)
     if state in (EntrantState.INVITED, EntrantState.ENTERED):
         raise Conflict(f"this agent is already {state}", field="agent")
-    _check_submission(conn, found, agent)
+    _check_submission(conn, tournament, agent)
     is_anchor = conn.execute(
         "select 1 from entries where season_id = %s and agent_id = %s and is_anchor limit 1",
-        (found.season_id, agent.id),
+        (tournament.season_id, agent.id),
     ).fetchone()
     new = EntrantState.ENTERED if is_anchor else EntrantState.INVITED
-    if new is EntrantState.INVITED and found.entry_rule is not EntryRule.INVITATION:
+    if new is EntrantState.INVITED and tournament.entry_rule is not EntryRule.INVITATION:
         raise Conflict(
             "hosts can invite agents only to a tournament by invitation; to others they can add"
             " reference agents of the season",
             field="agent",
         )
-    _check_room(found, known)
+    _check_room(tournament, known)
     _write(conn, tournament_id, agent, new)
     tournaments.record_act(conn, tournament_id, str(new), by=by, agent_id=agent.id)
     return new
@@ -188,9 +200,9 @@ def check_in(
     conn: Connection, tournament_id: TournamentId, agent_id: AgentId, by: UserId | None
 ) -> None:
     """Says that the agent takes part. Raises Conflict outside the check-in, NotFound."""
-    found = tournaments.lock_tournament_row(conn, tournament_id)
-    if found.state is not TournamentState.CHECK_IN:
-        state = tournaments.state_for_all(conn, found)
+    tournament = tournaments.lock_tournament_row(conn, tournament_id)
+    if tournament.state is not TournamentState.CHECK_IN:
+        state = tournaments.state_for_all(conn, tournament)
         raise Conflict(f"the check-in is not open: the tournament is {state}")
     changed = conn.execute(
         "update tournament_entrants set checked_in_at = coalesce(checked_in_at, now())"
@@ -214,36 +226,37 @@ def _write(
     )
 
 
-def _check_limits(found: Tournament, known: list[Entrant], agent: Agent) -> None:
+def _check_limits(tournament: Tournament, known: list[Entrant], agent: Agent) -> None:
     entered = [one for one in known if one.state is EntrantState.ENTERED]
     if any(one.agent_id == agent.id for one in entered):
         raise Conflict("this agent is already entered", field="agent")
     own = sum(one.team_id == agent.team_id for one in entered)
-    if own >= found.agents_per_team:
+    if own >= tournament.agents_per_team:
         raise Conflict(
-            f"your team has {own} of {found.agents_per_team} places; withdraw another agent first",
+            f"your team has {own} of {tournament.agents_per_team} places; withdraw another agent"
+            " first",
             field="agent",
         )
-    _check_room(found, known)
+    _check_room(tournament, known)
 
 
-def _check_room(found: Tournament, known: list[Entrant]) -> None:
+def _check_room(tournament: Tournament, known: list[Entrant]) -> None:
     entered = sum(one.state is EntrantState.ENTERED for one in known)
-    if entered >= found.most_entrants:
+    if entered >= tournament.most_entrants:
         raise Conflict(
-            f"all {found.most_entrants} places are taken; enter again if one is withdrawn",
+            f"all {tournament.most_entrants} places are taken; enter again if one is withdrawn",
             field="agent",
         )
 
 
-def _check_submission(conn: Connection, found: Tournament, agent: Agent) -> None:
+def _check_submission(conn: Connection, tournament: Tournament, agent: Agent) -> None:
     """Raises Conflict unless the agent has a validated submission that may play."""
     profiles = [
         row[0]
         for row in conn.execute(
             "select profile from entries where season_id = %s and agent_id = %s"
             " and state = 'active' order by id desc",
-            (found.season_id, agent.id),
+            (tournament.season_id, agent.id),
         )
     ]
     if not profiles:
@@ -251,7 +264,7 @@ def _check_submission(conn: Connection, found: Tournament, agent: Agent) -> None
             "submit this agent to the season first: it has no validated submission there",
             field="agent",
         )
-    if profiles[0] == REMOTE and not found.remote_agents:
+    if profiles[0] == REMOTE and not tournament.remote_agents:
         raise Conflict(
             "the host allows no agents at their owners' addresses: nobody can freeze them",
             field="agent",
@@ -262,3 +275,177 @@ def _entrant(row: dict[str, Any]) -> Entrant:
     return Entrant(
         **{**row, "state": EntrantState(row["state"]), "is_remote": bool(row["is_remote"])}
     )
+
+
+NO_SUBMISSION: Final = "it had no validated submission at the lock"
+NOT_CHECKED_IN: Final = "it did not check in"
+TOO_MANY: Final = "its team has all its places; teams were merged after the entry"
+NO_REMOTE: Final = "the host allows no agents at their owners' addresses"
+
+
+@dataclass(frozen=True, slots=True)
+class _Frozen:
+    """What the lock fixes of an entrant."""
+
+    agent_id: AgentId
+    entry_id: EntryId
+    submission_id: SubmissionId
+    profile: str
+    is_reference: bool
+    score: float | None
+    deviation: float | None
+
+
+@atomic_function
+def lock_entrants(conn: Connection, tournament_id: TournamentId, by: UserId | None) -> None:
+    """Ends the registration: freezes the newest validated submission of each entrant.
+
+    The seed order is that of the official standing. Entrants that it does not hold follow in drawn
+    order. A tournament without a later start starts now. Raises Conflict in the wrong state,
+    Invalid if the plan does not fit the entrants.
+    """
+    tournament = tournaments.lock_tournament_row(conn, tournament_id)
+    if tournament.state not in (TournamentState.REGISTRATION, TournamentState.CHECK_IN):
+        raise Conflict(
+            f"only an open registration can be locked; the tournament is {tournament.state}"
+        )
+    if tournament.entry_rule is EntryRule.TOP:
+        _enter_best(conn, tournament)
+    playing = [one for one in entrants_of(conn, tournament.id) if one.state is EntrantState.ENTERED]
+    frozen = _frozen_submissions(conn, tournament)
+    field = []
+    places = Counter[TeamId]()
+    for one in sorted(playing, key=_came_by_merge):
+        reason = _why_left_out(tournament, one, frozen)
+        if _came_by_merge(one) and places[one.team_id] >= tournament.agents_per_team:
+            reason = reason or TOO_MANY
+        if reason is None:
+            places[one.team_id] += 1
+            field.append(frozen[one.agent_id])
+        else:
+            conn.execute(
+                "update tournament_entrants set state = 'left_out', reason = %s"
+                " where tournament_id = %s and agent_id = %s",
+                (reason, tournament.id, one.agent_id),
+            )
+    season = seasons.get_season(conn, tournament.season_id)
+    check_plan(tournament.plan, len(field), season.seats)
+    order = seed_order(tournament.draw_seed, field)
+    for number, each in enumerate(order, 1):
+        conn.execute(
+            "update tournament_entrants set number = %s, entry_id = %s, submission_id = %s,"
+            " profile = %s, is_reference = %s, score = %s, deviation = %s,"
+            " team_id = (select team_id from agents where id = agent_id)"
+            " where tournament_id = %s and agent_id = %s",
+            (
+                *(number, each.entry_id, each.submission_id, each.profile, each.is_reference),
+                *(each.score, each.deviation, tournament.id, each.agent_id),
+            ),
+        )
+    _move_dates(conn, tournament.id)
+    conn.execute(  # the previous version reads these columns, if an update is undone
+        "update tournaments set ranks_by_mean = true, course_rules = 2 where id = %s",
+        (tournament.id,),
+    )
+    tournaments.set_state(conn, tournament.id, TournamentState.LOCKED)
+    tournaments.record_act(
+        conn, tournament.id, "lock", by=by, details={"entrants": [each.agent_id for each in order]}
+    )
+
+
+def _move_dates(conn: Connection, tournament_id: TournamentId) -> None:
+    """Moves the planned lock to now, with the start if no later one was chosen."""
+    conn.execute(
+        "update tournaments set locks_at = least(locks_at, now()), starts_at = case"
+        " when starts_at = locks_at then least(starts_at, now()) else starts_at end"
+        " where id = %s",
+        (tournament_id,),
+    )
+
+
+def seed_order(draw_seed: bytes, field: list[_Frozen]) -> list[_Frozen]:
+    """Best official score first. Equal and missing scores are drawn. Pure."""
+    drawn = draw_order(draw_seed, "seed order", [str(each.agent_id) for each in field])
+    place = {agent: position for position, agent in enumerate(drawn)}
+    return sorted(
+        field,
+        key=lambda each: (
+            each.score is None,
+            -(each.score or 0.0),
+            place[each.agent_id],
+        ),
+    )
+
+
+def _why_left_out(
+    tournament: Tournament, one: Entrant, frozen: dict[AgentId, _Frozen]
+) -> str | None:
+    if one.agent_id not in frozen:
+        return NO_SUBMISSION
+    if (
+        tournament.check_in_minutes
+        and one.checked_in_at is None
+        and not _needs_no_check_in(tournament)
+    ):
+        return NOT_CHECKED_IN
+    if frozen[one.agent_id].profile == REMOTE and not tournament.remote_agents:
+        return NO_REMOTE
+    return None
+
+
+def _came_by_merge(one: Entrant) -> bool:
+    """Whether its team was merged into another one after it entered."""
+    return one.team_id != one.team_id_at_lock
+
+
+def _needs_no_check_in(tournament: Tournament) -> bool:
+    """The best of a standing are chosen at the lock, after any check-in."""
+    return tournament.entry_rule is EntryRule.TOP
+
+
+def _frozen_submissions(conn: Connection, tournament: Tournament) -> dict[AgentId, _Frozen]:
+    """The newest active entry of each entrant in the season, with its official score."""
+    latest = standing_versions.latest_version(conn, tournament.season_id)
+    places = latest[1] if latest is not None else {}
+    rows = conn.execute(
+        "select distinct on (e.agent_id) e.agent_id, e.id, e.submission_id, e.profile, e.is_anchor"
+        " from entries e join teams t on t.id = e.team_id where e.season_id = %s"
+        " and e.state = 'active' and t.erased_at is null and e.agent_id in"
+        " (select agent_id from tournament_entrants where tournament_id = %s and state = 'entered')"
+        " order by e.agent_id, e.id desc",
+        (tournament.season_id, tournament.id),
+    )
+    frozen = {}
+    for agent_id, entry_id, submission_id, profile, is_anchor in rows:
+        place = places.get(entry_id)
+        frozen[agent_id] = _Frozen(
+            agent_id,
+            entry_id,
+            submission_id,
+            profile,
+            is_anchor,
+            None if place is None else place.score,
+            None if place is None else place.sigma,
+        )
+    return frozen
+
+
+def _enter_best(conn: Connection, tournament: Tournament) -> None:
+    """Enters the best teams of the official standing."""
+    entered = entrants_of(conn, tournament.id)
+    known = {one.agent_id for one in entered}
+    room = tournament.most_entrants - sum(one.state is EntrantState.ENTERED for one in entered)
+    rows = [
+        row
+        for row in leaderboard.read_board(conn, tournament.season_id).rows
+        if row.rank is not None
+        and not row.is_anchor
+        and row.agent_id not in known
+        and (tournament.remote_agents or not row.remote)
+    ]
+    for row in rows[: max(room, 0)]:
+        conn.execute(
+            "insert into tournament_entrants (tournament_id, agent_id, team_id, state)"
+            " values (%s, %s, %s, 'entered')",
+            (tournament.id, row.agent_id, row.team_id),
+        )

@@ -22,7 +22,8 @@ from ladder.people import audit_log
 from ladder.runtime_profiles import REMOTE
 from ladder.tournaments import courses, tournaments
 from ladder.tournaments.courses import TournamentInputs
-from ladder.tournaments.formats import Course, Key, changed, downstream
+from ladder.tournaments.formats.course import changed, downstream
+from ladder.tournaments.formats.records import Course, Key
 from ladder.tournaments.records import GameOutcome, Tournament, TournamentGame, TournamentState
 
 
@@ -63,8 +64,8 @@ def rejudge_pairing(
     """
     if not reason.strip():
         raise Invalid("reason", "say why; the audit log keeps it")
-    found = tournaments.lock_tournament_row(conn, tournament_id)
-    if found.state is TournamentState.CANCELLED:
+    tournament = tournaments.lock_tournament_row(conn, tournament_id)
+    if tournament.state is TournamentState.CANCELLED:
         raise Conflict("the tournament is cancelled", field="pairing")
     games = courses.read_games(conn, tournament_id, pairing)
     if any(_is_waiting(one) for one in games):
@@ -79,32 +80,32 @@ def rejudge_pairing(
         raise NotFound("this pairing has no such game that counts", field="pairing")
     fresh: defaultdict[bytes, bytes] = defaultdict(lambda: secrets.token_bytes(16))
     for one in counted:
-        _play_again(conn, found, one, fresh)
+        _play_again(conn, tournament, one, fresh)
     tournaments.record_act(
-        conn, found.id, "rejudge", by=by, details={"pairing": pairing, "reason": reason}
+        conn, tournament.id, "rejudge", by=by, details={"pairing": pairing, "reason": reason}
     )
     audit_log.record_audit(
         conn,
-        found.league_id,
+        tournament.league_id,
         by=by,
         act="rejudge tournament games",
-        subject=found.id,
+        subject=tournament.id,
         reason=reason,
-        season_id=found.season_id,
+        season_id=tournament.season_id,
         details={"pairing": pairing, "matches": [one.match_id for one in counted]},
     )
 
 
-def list_rejudgements(conn: Connection, found: Tournament) -> list[PairingRejudgement]:
+def list_rejudgements(conn: Connection, tournament: Tournament) -> list[PairingRejudgement]:
     """The pairings that are judged again and wait for a decision, with what would change."""
-    if not _has_waiting(conn, found.id):
+    if not _has_waiting(conn, tournament.id):
         return []
-    games = courses.read_games(conn, found.id)
+    games = courses.read_games(conn, tournament.id)
     waiting: dict[str, list[TournamentGame]] = defaultdict(list)
     for one in games:
         if _is_waiting(one):
             waiting[one.pairing].append(one)
-    inputs = courses.read_inputs(conn, found)
+    inputs = courses.read_inputs(conn, tournament)
     before = courses.compute(inputs, games)
     return [
         _pairing_rejudgement(inputs, games, before, news) for _, news in sorted(waiting.items())
@@ -120,7 +121,7 @@ def apply_rejudgement(
     Raises Conflict if no new results wait, if a new match is void, or if a new match is not
     finished.
     """
-    found, rejudgement = _lock_rejudgement(conn, tournament_id, pairing)
+    tournament, rejudgement = _lock_rejudgement(conn, tournament_id, pairing)
     if rejudgement.void_reason is not None:
         raise Conflict(
             f"keep the old results and judge the pairing again: a new match is void"
@@ -135,10 +136,14 @@ def apply_rejudgement(
             " else 'replaced' end where match_id in (%s, %s)",
             (new.match_id, old.match_id, new.match_id),
         )
-    if found.state is TournamentState.FINISHED:
-        tournaments.set_state(conn, found.id, TournamentState.RUNNING)
-    conn.execute("update tournaments set is_due = true, champion = null where id = %s", (found.id,))
-    tournaments.record_act(conn, found.id, "apply rejudgement", by=by, details={"pairing": pairing})
+    if tournament.state is TournamentState.FINISHED:
+        tournaments.set_state(conn, tournament.id, TournamentState.RUNNING)
+    conn.execute(
+        "update tournaments set is_due = true, champion = null where id = %s", (tournament.id,)
+    )
+    tournaments.record_act(
+        conn, tournament.id, "apply rejudgement", by=by, details={"pairing": pairing}
+    )
 
 
 @atomic_function
@@ -149,20 +154,22 @@ def drop_rejudgement(
 
     Raises Conflict if the pairing is not judged again.
     """
-    found, rejudgement = _lock_rejudgement(conn, tournament_id, pairing)
+    tournament, rejudgement = _lock_rejudgement(conn, tournament_id, pairing)
     news = [new.match_id for _, new in rejudgement.games]
     matches.void_matches(conn, news, VoidCause.CALLED_OFF, "the rejudgement was dropped")
     conn.execute("update tournament_games set outcome = 'stale' where match_id = any (%s)", (news,))
-    tournaments.record_act(conn, found.id, "drop rejudgement", by=by, details={"pairing": pairing})
+    tournaments.record_act(
+        conn, tournament.id, "drop rejudgement", by=by, details={"pairing": pairing}
+    )
 
 
 def _lock_rejudgement(
     conn: Connection, tournament_id: TournamentId, pairing: str
 ) -> tuple[Tournament, PairingRejudgement]:
-    found = tournaments.lock_tournament_row(conn, tournament_id)
-    for one in list_rejudgements(conn, found):
+    tournament = tournaments.lock_tournament_row(conn, tournament_id)
+    for one in list_rejudgements(conn, tournament):
         if str(one.key) == pairing:
-            return found, one
+            return tournament, one
     raise Conflict("this pairing has no new results to apply or drop", field="pairing")
 
 
@@ -181,7 +188,7 @@ def _has_waiting(conn: Connection, tournament_id: TournamentId) -> bool:
 
 
 def _play_again(
-    conn: Connection, found: Tournament, old: TournamentGame, fresh: Mapping[bytes, bytes]
+    conn: Connection, tournament: Tournament, old: TournamentGame, fresh: Mapping[bytes, bytes]
 ) -> None:
     """Queues a match for this game. ``fresh`` gives another seed for each old one."""
     seed = conn.execute("select seed from matches where id = %s", (old.match_id,)).fetchone()
@@ -190,7 +197,7 @@ def _play_again(
     is_known = any(each.profile == REMOTE for each in lineup)
     new: MatchId = matches.create_match(
         conn,
-        season=seasons.get_season(conn, found.season_id),
+        season=seasons.get_season(conn, tournament.season_id),
         kind=MatchKind.TOURNAMENT,
         lineup=lineup,
         seed=fresh[bytes(seed[0])] if is_known else bytes(seed[0]),

@@ -26,13 +26,11 @@ from ladder.leagues.records import league_resource
 from ladder.people import users
 from ladder.people.permissions import may_manage
 from ladder.people.records import Viewer
-from ladder.tournaments import course_cache, courses, tournaments, views
-from ladder.tournaments.course_cache import TournamentLog
-from ladder.tournaments.courses import TournamentInputs
+from ladder.tournaments import courses, tournaments, views
+from ladder.tournaments.courses import TournamentInputs, TournamentLog
 from ladder.tournaments.entrants import entrants_of
-from ladder.tournaments.formats import By, Course, Key, Pairing, State
-from ladder.tournaments.records import GameOutcome, TournamentGame
-from ladder.tournaments.request_models import NewShow
+from ladder.tournaments.formats.records import By, Course, Key, Pairing, State
+from ladder.tournaments.records import GameOutcome, NewShow, TournamentGame
 from ladder.tournaments.views import TournamentView
 
 MOST_SHOWS: Final = 20
@@ -166,16 +164,16 @@ def open_show(conn: Connection, secret: str) -> tuple[Show, Viewer]:
 
     Raises NotFound if it has ended, or if that person hosts the league no more.
     """
-    found = _select(conn, "where hash = %s and expires_at > now()", (_hash(secret),))
-    maker = users.viewer_of_user(conn, found[0].created_by) if found else None
+    open_shows = _select(conn, "where hash = %s and expires_at > now()", (_hash(secret),))
+    maker = users.viewer_of_user(conn, open_shows[0].created_by) if open_shows else None
     if maker is None:
         raise NotFound.of("show")
     league = leagues.get_league(
-        conn, tournaments.get_tournament(conn, found[0].tournament_id).league_id
+        conn, tournaments.get_tournament(conn, open_shows[0].tournament_id).league_id
     )
     if not may_manage(maker, league_resource(league)):
         raise NotFound.of("show")
-    return found[0], maker
+    return open_shows[0], maker
 
 
 def read_screen(conn: Connection, secret: str) -> Screen:
@@ -225,22 +223,22 @@ class _Known:
 
 def _read_course(conn: Connection, show: Show) -> _Known | None:
     """The course by all games that count; None before the lock."""
-    found = tournaments.get_tournament(conn, show.tournament_id)
-    entered = entrants_of(conn, found.id)
-    if not views.has_course(found, entered):
+    tournament = tournaments.get_tournament(conn, show.tournament_id)
+    entered = entrants_of(conn, tournament.id)
+    if not views.has_course(tournament, entered):
         return None
-    log = course_cache.read_log(conn, found.id)
-    inputs = courses.make_inputs(found, entered, log.published)
+    log = courses.read_log(conn, tournament.id)
+    inputs = courses.make_inputs(tournament, entered, log.published)
     games = [one for one in log.games if one.outcome is GameOutcome.COUNTED]
-    return _Known(inputs, log, games, course_cache.course_of_log(inputs, log).course)
+    return _Known(inputs, log, games, courses.course_of_log(inputs, log).course)
 
 
 def _screen(conn: Connection, show: Show, maker: Viewer) -> Screen:
     known = _read_course(conn, show)
     scenes = _scenes(conn, known)
     if known is None:
-        found = tournaments.get_tournament(conn, show.tournament_id)
-        view = views.view_tournament(conn, maker, found)
+        tournament = tournaments.get_tournament(conn, show.tournament_id)
+        view = views.view_tournament(conn, maker, tournament)
         return Screen(show, scenes[0], 0, True, view, None, maker)
     number = min(show.scene, len(scenes) - 1)
     scene = scenes[number]

@@ -22,17 +22,9 @@ from ladder.notices.kinds import NoticeKind
 from ladder.people.records import Viewer
 from ladder.people.roles import RoleScope, has_scope
 from ladder.people.visibility import visible_leagues
-from ladder.tournaments.formats import (
-    Plan,
-    check_plan,
-    commitment,
-    decode_plan,
-    encode_plan,
-    new_seed,
-    with_means,
-)
-from ladder.tournaments.records import EntryRule, Tournament, TournamentState
-from ladder.tournaments.request_models import NewTournament
+from ladder.tournaments.formats.draw import commitment, new_seed
+from ladder.tournaments.formats.plan import Plan, check_plan, decode_plan, encode_plan
+from ladder.tournaments.records import EntryRule, NewTournament, Tournament, TournamentState
 
 LONGEST_PAUSE: Final = timedelta(days=7)
 DRAFT_TIME: Final = timedelta(hours=24)
@@ -40,11 +32,11 @@ MOST_LIVE: Final = 100
 """Tournaments of a league that are not over."""
 NEVER_OPENED: Final = "its registration was not opened before the time of its lock"
 TOURNAMENT: Final = (
-    "select t.id, t.league_id, t.season_id, t.title, t.description, t.plan, t.ranks_by_mean,"
+    "select t.id, t.league_id, t.season_id, t.title, t.description, t.plan,"
     " t.state, t.entry_rule,"
     " t.most_entrants, t.agents_per_team, t.remote_agents, t.away_minutes, t.check_in_minutes,"
     " t.locks_at, t.starts_at, t.round_minutes, t.resumes_at, t.embargo, t.draw_seed,"
-    " t.draw_digest, t.course_rules, t.position, t.problem, t.champion, t.end_reason,"
+    " t.draw_digest, t.position, t.problem, t.champion, t.end_reason,"
     " t.created_at, t.finished_at"
     " from tournaments t"
 )
@@ -89,7 +81,7 @@ def create_tournament(
         " %s, %s, %s)",
         (
             *(tournament_id, league.id, season.id, wanted.title, wanted.description),
-            *(Jsonb(json.loads(encode_plan(with_means(plan, False)))), state, wanted.entry_rule),
+            *(Jsonb(json.loads(encode_plan(plan))), state, wanted.entry_rule),
             *(wanted.most_entrants, wanted.agents_per_team, wanted.remote_agents),
             *(wanted.away_minutes, wanted.check_in_minutes, locks_at, starts_at),
             *(wanted.round_minutes, wanted.embargo, seed, commitment(seed), by),
@@ -104,10 +96,10 @@ def create_tournament(
 
 def get_tournament(conn: Connection, tournament_id: TournamentId) -> Tournament:
     """Returns the tournament with this id. Raises NotFound."""
-    found = _select(conn, "where t.id = %s", (tournament_id,))
-    if not found:
+    tournaments = _select(conn, "where t.id = %s", (tournament_id,))
+    if not tournaments:
         raise NotFound.of("tournament")
-    return found[0]
+    return tournaments[0]
 
 
 def lock_tournament_row(conn: Connection, tournament_id: TournamentId) -> Tournament:
@@ -119,16 +111,16 @@ def lock_tournament_row(conn: Connection, tournament_id: TournamentId) -> Tourna
     return get_tournament(conn, tournament_id)
 
 
-def state_for_all(conn: Connection, found: Tournament) -> TournamentState:
+def state_for_all(conn: Connection, tournament: Tournament) -> TournamentState:
     """The state as everybody may know it. Texts for others than hosts name this state alone.
 
     A tournament that is over runs on while a result of it is hidden from anybody.
     """
-    if found.state is not TournamentState.FINISHED:
-        return found.state
+    if tournament.state is not TournamentState.FINISHED:
+        return tournament.state
     hides = conn.execute(
         f"select 1 from tournaments t where t.id = %s and {HIDES}",  # noqa: S608
-        (found.id,),
+        (tournament.id,),
     ).fetchone()
     return TournamentState.FINISHED if hides is None else TournamentState.RUNNING
 
@@ -195,11 +187,11 @@ def _visible(viewer: Viewer) -> tuple[str, list[Any]]:
 @atomic_function
 def open_registration(conn: Connection, tournament_id: TournamentId, by: UserId | None) -> None:
     """Opens the registration of a draft. Raises Conflict."""
-    found = lock_tournament_row(conn, tournament_id)
-    _require_state(found, "opened", TournamentState.DRAFT)
+    tournament = lock_tournament_row(conn, tournament_id)
+    _require_state(tournament, "opened", TournamentState.DRAFT)
     set_state(conn, tournament_id, TournamentState.REGISTRATION)
     record_act(conn, tournament_id, "open", by=by)
-    _tell_league(conn, found, by)
+    _tell_league(conn, tournament, by)
 
 
 @atomic_function
@@ -207,8 +199,8 @@ def pause_tournament(
     conn: Connection, tournament_id: TournamentId, by: UserId | None, reason: str = ""
 ) -> None:
     """Stops new games; games that run end. It resumes after LONGEST_PAUSE. Raises Conflict."""
-    found = lock_tournament_row(conn, tournament_id)
-    _require_state(found, "paused", TournamentState.RUNNING)
+    tournament = lock_tournament_row(conn, tournament_id)
+    _require_state(tournament, "paused", TournamentState.RUNNING)
     set_state(conn, tournament_id, TournamentState.PAUSED)
     conn.execute(
         "update tournaments set resumes_at = now() + %s where id = %s",
@@ -220,23 +212,23 @@ def pause_tournament(
 @atomic_function
 def resume_tournament(conn: Connection, tournament_id: TournamentId, by: UserId | None) -> None:
     """Goes on after a pause. The round gets a new deadline. Raises Conflict."""
-    found = lock_tournament_row(conn, tournament_id)
-    _require_state(found, "resumed", TournamentState.PAUSED)
+    tournament = lock_tournament_row(conn, tournament_id)
+    _require_state(tournament, "resumed", TournamentState.PAUSED)
     set_state(conn, tournament_id, TournamentState.RUNNING)
     conn.execute(
         "update tournaments set resumes_at = null, problem = null, is_due = true where id = %s",
         (tournament_id,),
     )
-    give_round_time(conn, found)
+    give_round_time(conn, tournament)
     record_act(conn, tournament_id, "resume", by=by)
 
 
-def give_round_time(conn: Connection, found: Tournament) -> None:
+def give_round_time(conn: Connection, tournament: Tournament) -> None:
     """Gives the round that is played a new deadline."""
     conn.execute(
         "update tournament_rounds set deadline_at = now() + %s where tournament_id = %s"
         " and finished_at is null",
-        (timedelta(minutes=found.round_minutes), found.id),
+        (timedelta(minutes=tournament.round_minutes), tournament.id),
     )
 
 
@@ -267,16 +259,18 @@ def record_act(
     )
 
 
-def _tell_league(conn: Connection, found: Tournament, by: UserId | None) -> None:
-    about = EventSubject(season_id=found.season_id, user_id=by, details={"tournament": found.id})
+def _tell_league(conn: Connection, tournament: Tournament, by: UserId | None) -> None:
+    about = EventSubject(
+        season_id=tournament.season_id, user_id=by, details={"tournament": tournament.id}
+    )
     record_event(conn, NoticeKind.TOURNAMENT_OPENED, about)
 
 
-def _require_state(found: Tournament, what: str, *allowed: TournamentState) -> None:
-    if found.state not in allowed:
+def _require_state(tournament: Tournament, what: str, *allowed: TournamentState) -> None:
+    if tournament.state not in allowed:
         raise Conflict(
             f"a tournament can be {what} while it is {' or '.join(allowed)};"
-            f" this one is {found.state}"
+            f" this one is {tournament.state}"
         )
 
 
@@ -329,13 +323,11 @@ def _select(conn: Connection, tail: str, arguments: Sequence[Any]) -> list[Tourn
 
 
 def _tournament(row: dict[str, Any]) -> Tournament:
-    state = TournamentState(row["state"])
-    by_mean = row.pop("ranks_by_mean") or state.is_before_lock
     return Tournament(
         **{
             **row,
-            "plan": with_means(decode_plan(json.dumps(row["plan"])), by_mean),
-            "state": state,
+            "plan": decode_plan(json.dumps(row["plan"])),
+            "state": TournamentState(row["state"]),
             "entry_rule": EntryRule(row["entry_rule"]),
             "embargo": Embargo(row["embargo"]),
             "draw_seed": bytes(row["draw_seed"]),

@@ -7,7 +7,8 @@ from typing import Final
 
 from markupsafe import Markup
 
-from ladder.tournaments.formats import Key, Pairing, Takes, bracket
+from ladder.tournaments.formats.drawing import bracket
+from ladder.tournaments.formats.records import Key, Pairing, Takes
 from ladder.tournaments.views import TournamentView
 
 COLUMN: Final = 172

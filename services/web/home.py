@@ -24,7 +24,7 @@ from ladder.reports import front_page, highlights, next_match
 from ladder.reports.front_page import PlayedMatch
 from ladder.reports.highlights import Interest
 from ladder.standings.board_records import BoardRow
-from ladder.tournaments import summaries
+from ladder.tournaments import views
 from services.http import permissions
 from services.http.app_state import AppState, Db, State
 from services.web import live
@@ -67,7 +67,7 @@ def show_home(request: Request, conn: Db, app_state: AppState, who: Visitor) -> 
         upsets=front_page.upsets(recent, UPSETS_SHOWN),
         newcomers=front_page.newcomers(conn, who, NEWCOMERS_SHOWN),
         playing=live.playing_now(conn, who),
-        running=summaries.list_running(conn, who),
+        running=views.list_running(conn, who),
         **shown_match(conn, app_state, who, lambda: recent),
     )
 

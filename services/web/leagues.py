@@ -27,7 +27,7 @@ from ladder.people.roles import STAFF
 from ladder.reports import season_health
 from ladder.standings.board_ranking import Board
 from ladder.standings.board_records import BoardRow
-from ladder.tournaments import summaries, tournaments
+from ladder.tournaments import tournaments, views
 from services.http import etags, permissions
 from services.http.app_state import AppState, Db, State
 from services.http.path_parameters import LeagueKey
@@ -176,7 +176,7 @@ def league_page(
         must_agree=lacks_agreement(conn, who, found),
         terms=terms.terms_text(terms.settings_of_league(found)),
         playing=playing_in_league(conn, who, found),
-        running=summaries.list_running(conn, who, found.id),
+        running=views.list_running(conn, who, found.id),
         has_tournaments=bool(tournaments.list_tournaments(conn, who, found.id, limit=1)),
         **values,
     )

@@ -25,7 +25,7 @@ from ladder.people.permissions import may_manage
 from ladder.people.records import Viewer
 from ladder.reports import highlights, next_match
 from ladder.scrims.forks import FORKABLE
-from ladder.tournaments import game_places
+from ladder.tournaments import views
 from services.http import etags, permissions
 from services.http.app_state import AppState, Db, State
 from services.http.live_answers import may_watch
@@ -82,7 +82,7 @@ def show_match(
     rows.sort(key=lambda row: (row.seat.placement or 99, row.seat.seat))
     league = leagues.get_league(conn, found.league_id)
     has_replay = is_open and is_kept
-    place = game_places.find_place(conn, who, found, league)
+    place = views.find_place(conn, who, found, league)
     following = None
     if has_replay:
         following = place.following if place else next_match.match_after(conn, who, found, league)

@@ -13,7 +13,7 @@ from ladder.leagues.records import League, Season
 from ladder.ratings import standing_versions
 from ladder.tournaments import tournaments
 from ladder.tournaments.plan_choices import PlanChoice, formats_for, plan_of_choice
-from ladder.tournaments.request_models import NewTournament
+from ladder.tournaments.records import NewTournament
 from services.http import auth, permissions
 from services.http.app_state import Db
 from services.http.path_parameters import LeagueKey

@@ -26,7 +26,7 @@ from ladder.matches.match_titles import lineup_title, match_title
 from ladder.people.records import STRANGER
 from ladder.reports import pictures, shown_publicly
 from ladder.reports.pictures import MEDIA_TYPES, Form
-from ladder.tournaments.game_places import find_place
+from ladder.tournaments.views import find_place
 from services.http import etags, permissions
 from services.http.app_state import AppState, Db, State, read_rows, transaction
 from services.http.foreign_urls import split_url

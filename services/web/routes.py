@@ -27,6 +27,7 @@ from services.notices.operations import operations as notice_operations
 from services.people.operations import operations as people_operations
 from services.teams import pages as team_pages
 from services.teams.operations import operations as team_operations
+from services.tournaments.operations import operations as tournament_operations
 from services.web import (
     account,
     administration,
@@ -137,6 +138,7 @@ FEATURES = (
     moderation_operations,
     notice_operations,
     people_operations,
+    tournament_operations,
 )
 ROUTERS = (
     router,

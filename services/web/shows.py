@@ -11,8 +11,8 @@ from ladder.database.db import Connection
 from ladder.errors import LadderError
 from ladder.ids import TournamentShowId, UserId
 from ladder.tournaments import shows
-from ladder.tournaments.formats import DoubleElimination, SingleElimination, describe_plan
-from ladder.tournaments.request_models import NewShow
+from ladder.tournaments.formats.plan import DoubleElimination, SingleElimination, describe_plan
+from ladder.tournaments.records import NewShow
 from ladder.tournaments.shows import Direction, SceneKind, Screen
 from services.http import auth, etags, permissions
 from services.http.app_state import AppState, Db

@@ -10,8 +10,8 @@ from ladder.field_types import KEY
 from ladder.ids import TournamentId
 from ladder.leagues import records
 from ladder.people.permissions import may_manage
-from ladder.tournaments import summaries, tournaments
-from ladder.tournaments.summaries import summarize
+from ladder.tournaments import tournaments, views
+from ladder.tournaments.views import summarize
 from services.http import permissions
 from services.http.app_state import Db
 from services.http.path_parameters import LeagueKey
@@ -55,7 +55,7 @@ def show_all_tournaments(
         conn, who, offset=(page - 1) * SHOWN, limit=SHOWN + 1
     )
     found = summarize(conn, who, rows[:SHOWN])
-    running = [one for one in found if one.state in summaries.PLAYED]
+    running = [one for one in found if one.state in views.PLAYED]
     over = [one for one in found if one.state.is_over]
     return render(
         request,

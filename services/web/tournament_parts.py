@@ -11,7 +11,7 @@ from fastapi import Query
 
 from ladder.ids import TournamentId
 from ladder.tournaments.courses import position_text
-from ladder.tournaments.formats import Course, Key
+from ladder.tournaments.formats.records import Course, Key
 from ladder.tournaments.views import TournamentView
 from services.web.bracket_svg import anchor
 

@@ -12,53 +12,49 @@ from markupsafe import Markup
 from pydantic import ValidationError
 
 from ladder.database.db import Connection
-from ladder.entries import agent_lookup
+from ladder.entries import agent_lookup, agent_names
+from ladder.entries.agent_names import OfferedName
+from ladder.entries.records import Agent
 from ladder.enums import Embargo
 from ladder.errors import Invalid, LadderError
 from ladder.ids import MatchId
 from ladder.leagues import seasons
 from ladder.people.records import Viewer
 from ladder.tournaments import (
-    embargo,
+    course_acts,
     entrants,
-    leaving,
     rejudgements,
     shows,
     tournaments,
 )
-from ladder.tournaments.formats import (
-    CrossTable,
+from ladder.tournaments.formats.drawing import CrossTable, cross_table
+from ladder.tournaments.formats.plan import (
     DoubleElimination,
     Groups,
-    Pairing,
     RoundRobin,
     SingleElimination,
-    Standing,
-    State,
     Swiss,
-    cross_table,
     describe_plan,
 )
+from ladder.tournaments.formats.records import Pairing, Standing, State
 from ladder.tournaments.records import (
-    EntrantState,
-    GameOutcome,
-    Tournament,
-    TournamentState,
-)
-from ladder.tournaments.request_models import (
     EntrantDisqualification,
+    EntrantState,
+    EntryRule,
+    GameOutcome,
     GameRejudgement,
     Reveal,
+    Tournament,
     TournamentAct,
     TournamentActName,
+    TournamentState,
 )
-from ladder.tournaments.summaries import count_entrants
-from ladder.tournaments.views import TournamentView, view_tournament
-from services.http import auth, permissions, tournament_acts
+from ladder.tournaments.views import TournamentView, count_entrants, view_tournament
+from services.http import auth, permissions
 from services.http.app_state import Db
 from services.http.path_parameters import TournamentKey
 from services.http.problems import ProblemError
-from services.web import forms, tournament_candidates
+from services.web import forms
 from services.web.account import redirect
 from services.web.bracket_svg import anchor, draw_bracket
 from services.web.forms import Form
@@ -169,17 +165,17 @@ def _act(
     """The act that the form asks for. Raises ProblemError for one that the visitor may not do."""
     if act in ("enter", "check-in", "withdraw", "add", "disqualify"):
         return _entrant_act(conn, who, found, act, form)
-    tournament_acts.require_host(conn, who, found)
+    _require_host(conn, who, found)
     by, pairing = who.user_id, form.values["pairing"]
     reason = form.values[FIELDS.get(act, {}).get("reason", "reason")]
     if act in TOURNAMENT_ACTS:
         body = TournamentAct.model_validate({"act": act, "reason": reason})
         if act == "cancel" and not form.values["sure"]:
             raise Invalid("sure", NOT_SURE)
-        return lambda: tournament_acts.act_on_tournament(conn, found, body, by)
+        return lambda: course_acts.act_on_tournament(conn, found.id, body, by)
     if act == "reveal":
         shown = Reveal(embargo=Embargo.PUBLIC, pairing=pairing or None)
-        return lambda: embargo.reveal(conn, found.id, shown.embargo, by, shown.pairing)
+        return lambda: course_acts.reveal(conn, found.id, shown.embargo, by, shown.pairing)
     if act == "rejudge":
         wanted = GameRejudgement(pairing=pairing, reason=reason)
         return lambda: rejudgements.rejudge_pairing(
@@ -192,25 +188,30 @@ def _act(
     raise ProblemError("not-found")
 
 
+def _require_host(conn: Connection, who: Viewer, found: Tournament) -> None:
+    permissions.hosted_tournament(conn, who, found.id)
+    auth.check_scopes(who, ("leagues:write",))
+
+
 def _entrant_act(
     conn: Connection, who: Viewer, found: Tournament, act: str, form: Form
 ) -> Callable[[], object]:
     by = who.user_id
     if act in ("add", "disqualify"):
-        tournament_acts.require_host(conn, who, found)
+        _require_host(conn, who, found)
         if act == "add":
             named = form.values["agent"] or form.values["invited"]
             added = agent_lookup.find_season_agent(conn, who, found.season_id, named, "invited")
             return lambda: entrants.add_by_host(conn, found.id, added, by)
         entrant = entrants.find_entrant(conn, found.id, form.values["entrant"])
         body = EntrantDisqualification(reason=form.values["reason"])
-        return lambda: leaving.disqualify(conn, found.id, entrant, by, body.reason)
+        return lambda: course_acts.disqualify(conn, found.id, entrant, by, body.reason)
     auth.check_scopes(who, ("agents:write",))
     agent = permissions.own_agent(conn, who, forms.parse_key(form.values, "agent"))
     if act == "enter":
         permissions.season_to_enter(conn, who, found.season_id, agent.team_id)
         return lambda: entrants.enter_agent(conn, found.id, agent, by)
-    own = entrants.check_in if act == "check-in" else leaving.withdraw
+    own = entrants.check_in if act == "check-in" else course_acts.withdraw
     return lambda: own(conn, found.id, agent.id, by)
 
 
@@ -250,9 +251,9 @@ def render_tournament(
         own_pairings=_own_pairings(view, own_numbers),
         entrants=part_of(view.entrants, choice.entrants),
         order=_order_of_entrants(view),
-        can_enter=tournament_candidates.agents_to_enter(conn, who, view),
-        anchors=tournament_candidates.anchors_to_add(conn, view),
-        offered=tournament_candidates.agents_to_invite(conn, who, view),
+        can_enter=agents_to_enter(conn, who, view),
+        anchors=anchors_to_add(conn, view),
+        offered=agents_to_invite(conn, who, view),
         rejudgements=rejudgements.list_rejudgements(conn, found)
         if view.is_host and view.course
         else [],
@@ -373,3 +374,31 @@ def _order_of_entrants(view: TournamentView) -> str:
     if ranked == {False}:
         return "in drawn order: none had a place in the official standing"
     return "the best by official standing first, then the others in drawn order"
+
+
+OFFERED: Final = 200
+"""Most names that the form of an invitation offers."""
+
+
+def agents_to_enter(conn: Connection, who: Viewer, view: TournamentView) -> list[Agent]:
+    """The visitor's agents that could enter now."""
+    found = view.tournament
+    if found.state not in (TournamentState.REGISTRATION, TournamentState.CHECK_IN):
+        return []
+    return entrants.agents_to_enter(conn, found, who.team_ids)
+
+
+def anchors_to_add(conn: Connection, view: TournamentView) -> list[Agent]:
+    """Reference agents of the season that a host could enter."""
+    if not view.is_host or not view.tournament.state.is_before_lock:
+        return []
+    return entrants.anchors_to_enter(conn, view.tournament)
+
+
+def agents_to_invite(conn: Connection, who: Viewer, view: TournamentView) -> list[OfferedName]:
+    """Names that the form of an invitation offers: those of the newest agents of the season."""
+    rule, state = view.tournament.entry_rule, view.tournament.state
+    if not view.is_host or rule != EntryRule.INVITATION or not state.is_before_lock:
+        return []
+    found = entrants.agents_to_invite(conn, who, view.tournament, OFFERED)
+    return agent_names.offer_names(conn, found)

@@ -19,9 +19,9 @@ from ladder.enums import ReplayVisibility, Visibility
 from ladder.ids import AgentId, SeasonId, TournamentId
 from ladder.leagues import leagues, seasons
 from ladder.people import users
-from ladder.tournaments import course_acts, courses, entrants, locking, tournaments
-from ladder.tournaments.formats import State
-from ladder.tournaments.request_models import NewTournament
+from ladder.tournaments import course_acts, courses, entrants, tournaments
+from ladder.tournaments.formats.records import State
+from ladder.tournaments.records import NewTournament
 from tests.chaos.fleet import Fleet, wait_for_node
 from tests.chaos.test_chaos import Killer, ask, count, left
 from tests.sizes import sized
@@ -92,7 +92,7 @@ def start_tournament(fleet: Fleet, season_id: SeasonId, made: list[AgentId]) -> 
         cup = tournaments.create_tournament(conn, league, season, wanted, None).id
         for agent in made:
             entrants.enter_agent(conn, cup, agents.get_agent(conn, agent), None)
-        locking.lock_entrants(conn, cup, None)
+        entrants.lock_entrants(conn, cup, None)
         course_acts.start_tournament(conn, cup, None)
     return cup
 

@@ -331,7 +331,7 @@ def table_by_points(stage: Stage, members: list[int], group: int) -> list[Line]:
     sums = {
         one: sum((result.gains[one] for result in results[one]), Fraction(0)) for one in members
     }
-    by_mean = bool(stage.plan.get("by_mean"))
+    by_mean = stage.format == "gauntlet"
     divisors = {one: len(results[one]) if by_mean else 1 for one in members}
     scores = {one: divide(sums[one], divisors[one]) for one in members}
     named: dict[str, dict[int, Fraction]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ladder.ids import TournamentId
-from ladder.tournaments.formats import Key
+from ladder.tournaments.formats.records import Key
 from services.web.state_chips import tournament_chip
 from services.web.tournament_parts import PageChoice, part_of
 

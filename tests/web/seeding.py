@@ -39,7 +39,7 @@ from ladder.scrims.batches import BatchKind, NewBatch
 from ladder.scrims.policies import ScrimPolicy, Whom
 from ladder.scrims.requests import NewScrimRequest
 from ladder.tournaments import entrants, tournaments
-from ladder.tournaments.request_models import NewTournament
+from ladder.tournaments.records import NewTournament
 from tests.web import other_games
 from tests.web.games_played import Agent, crashing, play_queued, reference
 

@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 from ladder.database.db import connect
 from ladder.people import tokens
 from ladder.tournaments import shows
-from ladder.tournaments.request_models import NewShow
+from ladder.tournaments.records import NewShow
 from tests.integration.ladder.contest import make_contest
 from tests.integration.ladder.cup import Cup, make_cup
 from tests.web.conftest import Site, Tab, press

@@ -22,7 +22,7 @@ from ladder.people.records import STRANGER
 from ladder.reports import pictures, shown_publicly
 from ladder.reports.pictures import Form
 from ladder.telemetry import log_event, traceback_text
-from ladder.tournaments.game_places import find_place
+from ladder.tournaments.views import find_place
 from workers.pictures.cards import Card, CardLine, draw_card
 from workers.pictures.clips import draw_clip
 

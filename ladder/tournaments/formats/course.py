@@ -1,4 +1,9 @@
-"""Computes the whole course of a tournament from what is fixed and what happened. Pure."""
+"""Computes the whole course of a tournament from what is fixed and what happened. Pure.
+
+If the plan declares more games as a tie-break, a play-off follows a table. Only a tie that decides
+who goes on, or the first place of the last stage, is played off. Two tied entrants play one series
+that has a winner; more play a round robin.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +21,9 @@ from ladder.tournaments.formats.plan import (
     SingleElimination,
     Solo,
     Swiss,
+    TieBreak,
 )
-from ladder.tournaments.formats.play_off import add_play_off
 from ladder.tournaments.formats.records import (
-    RULES,
     Course,
     Event,
     Key,
@@ -30,10 +34,17 @@ from ladder.tournaments.formats.records import (
     Standing,
     State,
 )
-from ladder.tournaments.formats.round_robin import run_gauntlet, run_groups, run_round_robin
-from ladder.tournaments.formats.stage_run import StageCourse, StageRun
-from ladder.tournaments.formats.standings import drawn_winners, stage_standings
+from ladder.tournaments.formats.round_robin import (
+    berger_rounds,
+    divide_into_groups,
+    run_gauntlet,
+    run_groups,
+    run_round_robin,
+)
+from ladder.tournaments.formats.stage_run import Place, StageCourse, StageRun, is_finished
+from ladder.tournaments.formats.standings import Tables, drawn_winners, stage_standings
 from ladder.tournaments.formats.swiss import run_swiss
+from ladder.tournaments.formats.tie_breaks import read_record, tied_groups
 
 
 def play(event: Event, progress: Progress) -> Course:
@@ -64,8 +75,6 @@ def play(event: Event, progress: Progress) -> Course:
             champion = stayed[0] if stayed else None
             drawn = drawn_winners(run, stage.pairings)
         else:
-            if event.rules < RULES:  # tie-breaks order all, also those who left
-                order = stage_standings(run, stage.pairings, apart=False)
             field = _next_field(run, order, progress)
     return Course(
         pairings=tuple(pairings),
@@ -180,3 +189,98 @@ def without_stale(progress: Progress, course: Course) -> Progress:
     stale = set(course.stale)
     kept = {key: games for key, games in progress.results.items() if key not in stale}
     return replace(progress, results=kept)
+
+
+def add_play_off(run: StageRun, course: StageCourse) -> StageCourse:
+    """Returns the course with its play-off, if one is declared and needed."""
+    stage = run.stage
+    assert isinstance(stage, Tables)
+    if not course.finished or TieBreak.MORE_GAMES not in stage.tie_breaks:
+        return course
+    last = max((each.key.round for each in course.pairings), default=0)
+    rounds: list[list[tuple[int, int, bool]]] = []
+    for tie in _ties(run, stage, course):
+        only_two = len(tie) == 2
+        for n, pairs in enumerate(berger_rounds(len(tie))):
+            if n == len(rounds):
+                rounds.append([])
+            rounds[n] += [(tie[one - 1], tie[two - 1], only_two) for one, two in pairs]
+    pairings: list[Pairing] = []
+    for n, round in enumerate(rounds, 1):
+        for number, (one, two, only_two) in enumerate(round, 1):
+            place = Place(
+                Key(run.number, last + n, number),
+                "play-off",
+                "Play-off",
+                "All tie-breaks before more games are equal, and the tie decides who goes on.",
+            )
+            pairings.append(run.duel(place, (one, two), stage.series, needs_winner=only_two))
+    return StageCourse((*course.pairings, *pairings), is_finished(pairings), course.paired)
+
+
+def _ties(run: StageRun, stage: Tables, course: StageCourse) -> list[list[int]]:
+    """Returns the groups of equal entrants that the cut divides."""
+    fields = (
+        divide_into_groups(run.field, stage.groups)
+        if isinstance(stage, Groups)
+        else [list(run.field)]
+    )
+    before = stage.tie_breaks[: stage.tie_breaks.index(TieBreak.MORE_GAMES)]
+    cut = stage.advance or 1
+    record = read_record(run, run.field, course.pairings)
+    after_last = max((each.key.round for each in course.pairings), default=0) + 1
+    here = set(run.here(after_last))
+    found = []
+    for members in fields:
+        members = sorted(
+            (each for each in members if each in here),
+            key=lambda each: run.seeds[each],
+        )
+        place = 0
+        for group in tied_groups(members, record, before):
+            if place < cut < place + len(group):
+                found.append(group)
+            place += len(group)
+    return found
+
+
+def downstream(event: Event, course: Course, key: Key) -> tuple[Key, ...]:
+    """Returns the pairings whose entrants can depend on the result of this one, in order.
+
+    In a bracket these are the pairings that its winner or loser can reach. In rounds that are
+    paired by results, these are all pairings of later rounds. All later stages depend on it.
+    """
+    stage = event.plan.stages[key.stage - 1]
+    reached: set[Key] = {each.key for each in course.pairings if each.key.stage > key.stage}
+    own = course.stage(key.stage)
+    if isinstance(stage, SingleElimination | DoubleElimination):
+        found = {key}
+        for each in own:
+            if any(origin.key in found for origin in each.origins):
+                found.add(each.key)
+        reached |= found - {key}
+    elif isinstance(stage, Swiss | Solo):
+        reached |= {each.key for each in own if each.key.round > key.round}
+    else:
+        reached |= {each.key for each in own if each.section == "play-off"} - {key}
+    return tuple(sorted(reached))
+
+
+def changed(before: Course, after: Course) -> tuple[Key, ...]:
+    """Returns the pairings whose entrants or outcome differ, and those that only one course has."""
+    old = {each.key: each for each in before.pairings}
+    new = {each.key: each for each in after.pairings}
+    return tuple(
+        sorted(
+            key
+            for key in old.keys() | new.keys()
+            if key not in old
+            or key not in new
+            or sorted(_known(old[key].entrants)) != sorted(_known(new[key].entrants))
+            or old[key].outcome != new[key].outcome
+        )
+    )
+
+
+def _known(entrants: tuple[int | None, ...]) -> list[int]:
+    return [each or 0 for each in entrants]

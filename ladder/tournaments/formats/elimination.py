@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ladder.tournaments.formats.plan import DoubleElimination, SingleElimination
-from ladder.tournaments.formats.records import RULES, Key, Origin, Pairing, State, Takes
+from ladder.tournaments.formats.records import Key, Origin, Pairing, State, Takes
 from ladder.tournaments.formats.stage_run import Place, StageCourse, StageRun, is_finished
 
 EMPTY = 0
@@ -39,7 +39,7 @@ def seed_order(places: int) -> list[int]:
 
 
 def bracket_nodes(
-    stage: SingleElimination | DoubleElimination, number: int, size: int, rules: int = RULES
+    stage: SingleElimination | DoubleElimination, number: int, size: int
 ) -> list[Node]:
     """Returns the pairings of a bracket in order of play; ``number`` is the number of its stage."""
     depth = max(1, (size - 1).bit_length())
@@ -52,7 +52,7 @@ def bracket_nodes(
             key = Key(number, final.key.round, 2)
             nodes.append(Node(key, "third place", "Match for the third place", losers))
         return nodes
-    last = _losers(number, winners, rules)
+    last = _losers(number, winners)
     nodes += [node for row in last for node in row]
     champion = winners[-1][0]
     challenger = _winner(last[-1][0]) if last else _loser(champion)
@@ -102,12 +102,12 @@ def _title(rounds_left: int) -> str:
     return names[rounds_left] if rounds_left < 3 else f"Round of {2 ** (rounds_left + 1)}"
 
 
-def _losers(number: int, winners: list[list[Node]], rules: int) -> list[list[Node]]:
+def _losers(number: int, winners: list[list[Node]]) -> list[list[Node]]:
     """Returns the rounds of the losers' bracket.
 
     Odd rounds pair those who are in it. Even rounds pair them with the new losers, in reverse order
     the first time, with each half reversed the second time, and so on. So equal opponents meet
-    again rarely and late. By the old rules the halves change places instead.
+    again rarely and late.
     """
     rows: list[list[Node]] = []
     feeding = [_loser(node) for node in winners[0]]
@@ -116,12 +116,7 @@ def _losers(number: int, winners: list[list[Node]], rules: int) -> list[list[Nod
         rows.append(_losers_row(number, len(rows) + 1, pairs, winners))
         dropped = [_loser(node) for node in winners[level]]
         half = len(dropped) // 2
-        if level % 2:
-            dropped = dropped[::-1]
-        elif rules < RULES:
-            dropped = dropped[half:] + dropped[:half]
-        else:
-            dropped = dropped[:half][::-1] + dropped[half:][::-1]
+        dropped = dropped[::-1] if level % 2 else dropped[:half][::-1] + dropped[half:][::-1]
         feeding = [_winner(node) for node in rows[-1]]
         pairs = list(zip(feeding, dropped, strict=True))
         rows.append(_losers_row(number, len(rows) + 1, pairs, winners))
@@ -144,7 +139,7 @@ def _losers_row(
 def run_elimination(run: StageRun, stage: SingleElimination | DoubleElimination) -> StageCourse:
     """Returns the course of a bracket."""
     found: dict[Key, Pairing] = {}
-    for node in bracket_nodes(stage, run.number, len(run.field), run.event.rules):
+    for node in bracket_nodes(stage, run.number, len(run.field)):
         found[node.key] = _run_node(run, stage, node, found)
     return StageCourse(tuple(found.values()), is_finished(list(found.values())))
 

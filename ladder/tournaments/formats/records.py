@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import Final, NewType
 
 from ladder.errors import Invalid
-from ladder.tournaments.formats.decimals import decimal_text
 from ladder.tournaments.formats.plan import Plan
 from ladder.tournaments.mean_names import MEANS, SCORE_A_PAIRING
 
@@ -18,11 +17,6 @@ Entrant = NewType("Entrant", int)
 """Place in the seed order at the lock, from 1."""
 Position = tuple[int, int]
 """A stage and a round, both from 1."""
-OLD_RULES: Final = 1
-RULES: Final = 2
-"""They differ from the old ones in the losers' bracket, in walk-overs whose winner left later, and
-in who goes on if some left.
-"""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -209,8 +203,6 @@ class Event:
     seed: bytes
     prohibited: frozenset[tuple[int, int]] = frozenset()
     """Pairs that a Swiss stage never pairs, because they are of one team."""
-    rules: int = RULES
-    """OLD_RULES or RULES: those of the version that locked it. So its pairings never change."""
 
 
 @dataclass(frozen=True)
@@ -294,3 +286,23 @@ class Standing:
     def mean_unit(self) -> str:
         """Unit of the mean: ``pairing`` or ``heat``."""
         return "pairing" if SCORE_A_PAIRING in dict(self.tie_breaks) else "heat"
+
+
+FINEST: Final = 1_000_000
+"""Largest denominator. So sums of 0.1 or of a third are exact, and equal ones equal."""
+
+
+def exact(value: float) -> Fraction:
+    """Returns the nearest fraction with a denominator of at most FINEST."""
+    return Fraction(value).limit_denominator(FINEST)
+
+
+def decimal_text(value: Fraction, places: int = 6) -> str:
+    """Returns the number with at most this many decimal places."""
+    return f"{float(value):.{places}f}".rstrip("0").rstrip(".")
+
+
+def texts_apart(one: Fraction, two: Fraction) -> tuple[str, str]:
+    """Returns both numbers with 2 to 12 decimal places, as few as make the texts differ."""
+    places = next((n for n in range(2, 12) if decimal_text(one, n) != decimal_text(two, n)), 12)
+    return decimal_text(one, places), decimal_text(two, places)

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from functools import cached_property
 
-from ladder.tournaments.formats.heat import HeatMeeting, judge_heat
 from ladder.tournaments.formats.plan import HeatRules, Series, Stage
 from ladder.tournaments.formats.records import (
-    RULES,
     By,
     Event,
     Game,
@@ -25,7 +23,7 @@ from ladder.tournaments.formats.records import (
     Takes,
     WantedGame,
 )
-from ladder.tournaments.formats.series import Duel, judge_series
+from ladder.tournaments.formats.series import Duel, HeatMeeting, judge_heat, judge_series
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +107,7 @@ class StageRun:
         outcome, wanted = judged.outcome, judged.wanted
         gone = [each for each in entrants if self.gone_after(each) is not None]
         if outcome is None and gone:
-            later = set(self.here(place.key.round + 1)) if self.event.rules == RULES else set()
+            later = set(self.here(place.key.round + 1))
             gone = [each for each in gone if each not in later] or gone
             outcome, wanted = self._walk_over(entrants, gone, needs_winner), ()
         state = State.READY if outcome is None else State.FINISHED
@@ -119,7 +117,6 @@ class StageRun:
         """Returns the outcome of a series that is not finished, by who left up to its round.
 
         So a walk-over stays as it was when the winner leaves too, and with it all later rounds.
-        By the old rules it counts who left at any time.
         """
         one, two = entrants
         if len(gone) == 1:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, partial
 from typing import Final
 
-from ladder.tournaments.formats.decimals import decimal_text, texts_apart
-from ladder.tournaments.formats.heat_scores import HeatScores, score_heats
 from ladder.tournaments.formats.heats import missed_heats
 from ladder.tournaments.formats.plan import (
     DoubleElimination,
@@ -22,7 +20,15 @@ from ladder.tournaments.formats.plan import (
     Swiss,
     TieBreak,
 )
-from ladder.tournaments.formats.records import By, Pairing, Standing, State
+from ladder.tournaments.formats.records import (
+    By,
+    Pairing,
+    Standing,
+    State,
+    decimal_text,
+    exact,
+    texts_apart,
+)
 from ladder.tournaments.formats.round_robin import divide_into_groups
 from ladder.tournaments.formats.stage_run import StageRun
 from ladder.tournaments.formats.tie_breaks import Record, order_by_tie_breaks, read_record
@@ -34,19 +40,14 @@ LastPlace = tuple[float, float, float, float]
 """What orders entrants of a knock-out; ``_last_place`` explains it."""
 
 
-def stage_standings(
-    run: StageRun, pairings: Sequence[Pairing], *, apart: bool = True
-) -> list[Standing]:
+def stage_standings(run: StageRun, pairings: Sequence[Pairing]) -> list[Standing]:
     """Returns the lines of the table, best first; groups follow one another.
 
-    Whatever the format, who left the stage stands behind all who stayed, unless ``apart`` is false.
+    Whatever the format, who left the stage stands behind all who stayed.
     """
     lines: list[Standing] = []
     for group, members in _groups(run):
         order = _order_of_format(run, group, members, pairings)
-        if not apart:
-            lines += order(members)
-            continue
         stayed = order([each for each in members if run.gone_after(each) is None])
         left = order([each for each in members if run.gone_after(each) is not None])
         if stayed and left:
@@ -211,3 +212,48 @@ def _last_place(run: StageRun, entrant: int, pairings: Sequence[Pairing]) -> Las
     if outcome is None:
         return (reached, 0.0, 0.0, 0.0)
     return (reached, 1.0, 0.0, -outcome.score_of(entrant))
+
+
+@dataclass(frozen=True)
+class HeatScores:
+    """What each entrant of the stage has after some heats."""
+
+    points: Mapping[int, float]
+    played: Mapping[int, int]
+    """Finished heats."""
+    wins: Mapping[int, int]
+    missed: Mapping[int, int]
+    """Heats that were planned for the entrant when it left; they count 0."""
+
+    def counted(self, entrant: int) -> int:
+        """Returns the number of heats by which points and wins are divided."""
+        return max(1, self.played[entrant] + self.missed[entrant])
+
+    @cached_property
+    def is_even(self) -> bool:
+        """Whether the same number of heats counts for everybody, so that points order them."""
+        return len({self.counted(each) for each in self.points}) < 2
+
+    def points_a_heat(self, entrant: int) -> Fraction:
+        """Returns the exact mean."""
+        return exact(self.points[entrant]) / self.counted(entrant)
+
+    def wins_a_heat(self, entrant: int) -> Fraction:
+        """Returns the share of won heats."""
+        return Fraction(self.wins[entrant], self.counted(entrant))
+
+
+def score_heats(
+    run: StageRun, pairings: Iterable[Pairing], missed: Mapping[int, int]
+) -> HeatScores:
+    """Scores the finished ones of these heats."""
+    points = dict.fromkeys(run.field, 0.0)
+    played = dict.fromkeys(run.field, 0)
+    wins = dict.fromkeys(run.field, 0)
+    for pairing in pairings:
+        if pairing.outcome is not None:
+            for each, gained in zip(pairing.outcome.order, pairing.outcome.scores, strict=True):
+                points[each] += gained
+                played[each] += 1
+            wins[pairing.outcome.order[0]] += 1
+    return HeatScores(points, played, wins, {each: missed.get(each, 0) for each in run.field})

@@ -9,9 +9,13 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Final
 
-from ladder.tournaments.formats.decimals import decimal_text, texts_apart
 from ladder.tournaments.formats.plan import Gauntlet, TieBreak
-from ladder.tournaments.formats.records import By, Pairing
+from ladder.tournaments.formats.records import (
+    By,
+    Pairing,
+    decimal_text,
+    texts_apart,
+)
 from ladder.tournaments.formats.stage_run import StageRun
 from ladder.tournaments.mean_names import SCORE_A_PAIRING
 
@@ -87,7 +91,7 @@ def read_record(run: StageRun, field: Iterable[int], pairings: Iterable[Pairing]
             other = outcome.order[1 - n] if len(outcome.order) == 2 else None
             played = outcome.by not in (By.BYE, By.WALK_OVER)
             duels[entrant].append(Duel(other, outcome.scores[n], outcome.points[n], played))
-    return Record(duels, play_off, isinstance(run.stage, Gauntlet) and run.stage.by_mean is True)
+    return Record(duels, play_off, isinstance(run.stage, Gauntlet))
 
 
 def order_by_tie_breaks(

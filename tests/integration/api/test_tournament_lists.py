@@ -13,8 +13,8 @@ from ladder.enums import Embargo
 from ladder.ids import AgentId, SeasonId, TournamentId
 from ladder.leagues import seasons
 from ladder.leagues.leagues import LEAGUE
-from ladder.tournaments import course_acts, embargo, entrants, locking, tournaments
-from ladder.tournaments.request_models import NewTournament
+from ladder.tournaments import course_acts, entrants, tournaments
+from ladder.tournaments.records import NewTournament
 from tests.integration.api.browsing import browse
 from tests.integration.api.test_tournament_spoilers import play
 from tests.integration.api.world import World
@@ -39,7 +39,7 @@ def make(
         for person in ("member", "host", third):
             agent = agents.get_agent(conn, AgentId(world.agents[f"{league}.{person}"]))
             entrants.enter_agent(conn, made, agent, None)
-        locking.lock_entrants(conn, made, None)
+        entrants.lock_entrants(conn, made, None)
         course_acts.start_tournament(conn, made, None)
     return made
 
@@ -107,7 +107,7 @@ def test_a_tournament_with_hidden_results_seems_to_run_after_its_end(world: Worl
     with browse(world, "host") as browser:
         assert groups_of(browser.get("/tournaments").text) == {"Over": ["Quiet"]}
     with world.connect() as conn:
-        embargo.reveal(conn, cup, Embargo.PUBLIC, None)
+        course_acts.reveal(conn, cup, Embargo.PUBLIC, None)
     with browse(world, "member") as browser:
         assert groups_of(browser.get("/tournaments").text) == {"Over": ["Quiet"]}
 

@@ -11,8 +11,7 @@ from ladder.ids import AgentId, SeasonId, TournamentId
 from ladder.leagues import seasons
 from ladder.ratings.fitting import OfficialFitter
 from ladder.tournaments import course_acts, entrants, tournaments
-from ladder.tournaments.records import EntryRule
-from ladder.tournaments.request_models import NewTournament
+from ladder.tournaments.records import EntryRule, NewTournament
 from tests.integration.api.browsing import browse
 from tests.integration.api.test_tournament_lists import SWISS, make
 from tests.integration.api.world import World

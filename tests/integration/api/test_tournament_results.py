@@ -10,7 +10,7 @@ import pytest
 from ladder.enums import Embargo
 from ladder.ids import AgentId, MatchId, TournamentId
 from ladder.reports import shown_publicly
-from ladder.tournaments import advance, courses, embargo, leaving
+from ladder.tournaments import advance, course_acts, courses
 from services.web import tournament_parts
 from tests.integration.api.browsing import FIELD, browse
 from tests.integration.api.test_tournament_lists import finish, make, text_of
@@ -48,7 +48,7 @@ def test_names_of_a_pairing_stand_in_the_order_of_its_outcome(
     world: World, cup: TournamentId
 ) -> None:
     with world.connect() as conn:
-        embargo.reveal(conn, cup, Embargo.PUBLIC, None)
+        course_acts.reveal(conn, cup, Embargo.PUBLIC, None)
         conn.commit()
     names = {one["agent_id"]: one["agent_name"] for one in answer(world, cup, "entrants")}
     pairings = answer(world, cup, "pairings")
@@ -78,7 +78,7 @@ def test_a_disqualified_agent_is_told_no_game_to_expect(world: World) -> None:
         made = make_cup(conn, world)
         advance.advance_one(conn, made, lambda _: 0)
         rival = AgentId(world.agents["public.rival"])
-        leaving.disqualify(conn, made, rival, None, "a test")
+        course_acts.disqualify(conn, made, rival, None, "a test")
         conn.commit()
     with browse(world, "rival") as browser:
         page = browser.get(f"/tournaments/{made}").text
@@ -101,7 +101,7 @@ def test_places_over_all_stages_follow_the_end(world: World) -> None:
         play(conn, world, made, worse_seed_wins)
     assert {one["place"] for one in answer(world, made, "entrants")} == {None}
     with world.connect() as conn:
-        embargo.reveal(conn, made, Embargo.PUBLIC, None)
+        course_acts.reveal(conn, made, Embargo.PUBLIC, None)
         conn.commit()
     places = {one["place"]: one["agent_name"] for one in answer(world, made, "entrants")}
     assert sorted(places) == [1, 2, 3]
@@ -120,7 +120,7 @@ def test_final_places_have_pages(world: World, monkeypatch: pytest.MonkeyPatch) 
     with world.connect() as conn:
         made = make_cup(conn, world, plan)
         play(conn, world, made, worse_seed_wins)
-        embargo.reveal(conn, made, Embargo.PUBLIC, None)
+        course_acts.reveal(conn, made, Embargo.PUBLIC, None)
     names = {one["place"]: one["agent_name"] for one in answer(world, made, "entrants")}
     for query, pager, places in (
         ("", ("1 to 2 of 3", 'final=2#final-title">Next'), (1, 2)),
@@ -140,7 +140,7 @@ def shown_games(world: World, cup: TournamentId, shown: Embargo, pairing: str | 
     """Shows results of a pairing, or of all. The match ids of all games in their order."""
     with world.connect() as conn:
         conn.execute("update leagues set replay_visibility = 'public'")
-        embargo.reveal(conn, cup, shown, None, pairing)
+        course_acts.reveal(conn, cup, shown, None, pairing)
         games = courses.read_games(conn, cup)
     return [one.match_id for one in sorted(games, key=lambda one: (one.pairing, one.game))]
 
@@ -266,7 +266,7 @@ def test_the_end_of_a_round_is_told_in_whole_seconds(
 def test_a_host_disqualifies_the_champion_on_the_page(world: World, cup: TournamentId) -> None:
     path = f"/tournaments/{cup}"
     with world.connect() as conn:
-        embargo.reveal(conn, cup, Embargo.PUBLIC, None)
+        course_acts.reveal(conn, cup, Embargo.PUBLIC, None)
         conn.commit()
     rival, member = (world.agents[f"public.{who}"] for who in ("rival", "member"))
     assert answer_of(world, cup)["champion"] == rival
@@ -286,10 +286,10 @@ def test_a_host_disqualifies_the_champion_on_the_page(world: World, cup: Tournam
 
 def test_the_answers_say_that_there_is_no_champion(world: World, cup: TournamentId) -> None:
     with world.connect() as conn:
-        embargo.reveal(conn, cup, Embargo.PUBLIC, None)
+        course_acts.reveal(conn, cup, Embargo.PUBLIC, None)
         for person in ("rival", "member", "host"):
             agent = AgentId(world.agents[f"public.{person}"])
-            leaving.disqualify(conn, cup, agent, None, "a test")
+            course_acts.disqualify(conn, cup, agent, None, "a test")
         conn.commit()
     told = "all agents withdrew or were disqualified"
     found = answer_of(world, cup)

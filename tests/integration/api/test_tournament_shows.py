@@ -9,7 +9,7 @@ import pytest
 
 from ladder.errors import NotFound
 from ladder.ids import AgentId, TournamentId
-from ladder.tournaments import courses, leaving, shows
+from ladder.tournaments import course_acts, courses, shows
 from ladder.tournaments.shows import Direction, SceneKind
 from tests.integration.api.browsing import Browser, browse
 from tests.integration.api.test_tournament_spoilers import make_cup, play
@@ -120,7 +120,7 @@ def test_a_show_ends_without_a_champion_if_all_left(world: World, cup: Tournamen
     with world.connect() as conn:
         for person in ("member", "host", "rival"):
             agent = AgentId(world.agents[f"public.{person}"])
-            leaving.disqualify(conn, cup, agent, None, "a test")
+            course_acts.disqualify(conn, cup, agent, None, "a test")
         conn.commit()
     path = make_show(world, cup)
     with browse(world, "stranger") as browser:

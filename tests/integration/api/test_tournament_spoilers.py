@@ -28,15 +28,11 @@ from ladder.tournaments import (
     advance,
     course_acts,
     courses,
-    embargo,
     entrants,
-    leaving,
-    locking,
     shows,
     tournaments,
 )
-from ladder.tournaments.records import TournamentGame
-from ladder.tournaments.request_models import NewShow, NewTournament
+from ladder.tournaments.records import NewShow, NewTournament, TournamentGame
 from ladder.tournaments.shows import Direction
 from tests.integration.api.browsing import browse
 from tests.integration.api.route_walk.row import JSON
@@ -130,7 +126,7 @@ def make_cup(conn: Connection, world: World, plan: Mapping[str, Any] = SINGLE) -
     for person in ("member", "host", "rival"):
         agent = agents.get_agent(conn, AgentId(world.agents[f"public.{person}"]))
         entrants.enter_agent(conn, made, agent, None)
-    locking.lock_entrants(conn, made, None)
+    entrants.lock_entrants(conn, made, None)
     for number, person in enumerate(("member", "host", "rival")):  # the same seeds in both worlds
         conn.execute(
             "update tournament_entrants set number = -%s where tournament_id = %s"
@@ -374,7 +370,7 @@ def test_hidden_results_change_no_answer(
                 states.append((ended.state, ended.champion))
                 if is_disqualified:
                     rival = AgentId(world.agents["public.rival"])
-                    leaving.disqualify(conn, cup, rival, None, "a test")
+                    course_acts.disqualify(conn, cup, rival, None, "a test")
                     conn.commit()
             seen.append(answers(world, cup, show, after))
     assert states == [("finished", 1), ("finished", 3), ("running", None)]
@@ -391,7 +387,7 @@ def test_shown_results_change_the_answers_of_those_who_see_them(world: World) ->
         path = f"/v1/tournaments/{cup}/pairings"
         before = {person: world.client(person).get(path) for person in ("stranger", "rival")}
         for shown in (Embargo.PARTICIPANTS, Embargo.PUBLIC):
-            embargo.reveal(conn, cup, shown, None)
+            course_acts.reveal(conn, cup, shown, None)
             conn.commit()
             changed[shown] = {
                 person for person in before if world.client(person).get(path) != before[person]

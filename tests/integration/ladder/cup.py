@@ -12,10 +12,9 @@ from ladder.ids import AgentId, MatchId, TournamentId
 from ladder.matches import lease, matches
 from ladder.matches.records import EpisodeResult
 from ladder.people.records import Viewer
-from ladder.tournaments import advance, course_acts, courses, entrants, locking, tournaments
-from ladder.tournaments.formats import Course
-from ladder.tournaments.records import Tournament, TournamentGame
-from ladder.tournaments.request_models import NewTournament
+from ladder.tournaments import advance, course_acts, courses, entrants, tournaments
+from ladder.tournaments.formats.records import Course
+from ladder.tournaments.records import NewTournament, Tournament, TournamentGame
 from ladder.tournaments.views import TournamentView, view_tournament
 from tests.integration.ladder.contest import Contest, digest, results
 
@@ -61,7 +60,7 @@ class Cup:
         self.agents.append(agent)
 
     def start(self) -> None:
-        locking.lock_entrants(self.contest.conn, self.id, None)
+        entrants.lock_entrants(self.contest.conn, self.id, None)
         course_acts.start_tournament(self.contest.conn, self.id, None)
         self.advance()
 

@@ -14,9 +14,9 @@ from ladder.errors import Conflict, Invalid
 from ladder.matches import history
 from ladder.people.records import Viewer
 from ladder.standings import leaderboard
-from ladder.tournaments import advance, embargo, entrants, leaving
+from ladder.tournaments import advance, course_acts, entrants
 from ladder.tournaments.records import EntrantState
-from ladder.tournaments.summaries import summarize, summary_of
+from ladder.tournaments.views import summarize, summary_of
 from tests.integration.ladder.contest import Contest, make_contest
 from tests.integration.ladder.cup import ADMIN, make_cup
 from tests.integration.ladder.test_team_merges import merge
@@ -195,8 +195,8 @@ def test_the_number_of_entrants_stays_after_the_lock(duels: Contest) -> None:
     cup = make_cup(duels)
     cup.enter(6)
     cup.start()
-    leaving.withdraw(duels.conn, cup.id, cup.agent_of(1), None)
-    leaving.disqualify(duels.conn, cup.id, cup.agent_of(2), None, "a test")
+    course_acts.withdraw(duels.conn, cup.id, cup.agent_of(1), None)
+    course_acts.disqualify(duels.conn, cup.id, cup.agent_of(2), None, "a test")
     assert [one.entered for one in summarize(duels.conn, ADMIN, [cup.row])] == [6]
     assert summary_of(cup.view()).entered == 6
 
@@ -208,11 +208,11 @@ def test_an_agent_that_left_is_not_found_by_its_name(duels: Contest) -> None:
         duels.active(agent)
         entrants.add_by_host(duels.conn, cup.id, get_agent(duels.conn, agent), None)
     duels.conn.execute("update agents set name = 'Same' where id = any (%s)", (agents,))
-    leaving.withdraw(duels.conn, cup.id, agents[0], None)
-    leaving.disqualify(duels.conn, cup.id, agents[1], None, "a test")
+    course_acts.withdraw(duels.conn, cup.id, agents[0], None)
+    course_acts.disqualify(duels.conn, cup.id, agents[1], None, "a test")
     with pytest.raises(Invalid, match="several teams"):
         entrants.find_entrant(duels.conn, cup.id, "same")
-    leaving.withdraw(duels.conn, cup.id, agents[2], None)
+    course_acts.withdraw(duels.conn, cup.id, agents[2], None)
     assert entrants.find_entrant(duels.conn, cup.id, "same") == agents[3]
     for text in (agents[0], "nobody"):
         with pytest.raises(Invalid, match="an entered or invited agent"):
@@ -238,7 +238,7 @@ def test_team_withdraws_only_before_the_public_end(duels: Contest) -> None:
     cup.start()
     cup.play_on()
     first, second = cup.agents
-    leaving.withdraw(duels.conn, cup.id, first, None)
-    embargo.reveal(duels.conn, cup.id, Embargo.PUBLIC, None)
+    course_acts.withdraw(duels.conn, cup.id, first, None)
+    course_acts.reveal(duels.conn, cup.id, Embargo.PUBLIC, None)
     with pytest.raises(Conflict, match="the tournament is finished"):
-        leaving.withdraw(duels.conn, cup.id, second, None)
+        course_acts.withdraw(duels.conn, cup.id, second, None)

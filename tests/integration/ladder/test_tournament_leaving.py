@@ -10,8 +10,8 @@ from ladder.database.db import Connection
 from ladder.enums import Embargo
 from ladder.errors import Conflict
 from ladder.people.records import Viewer
-from ladder.tournaments import course_acts, embargo, leaving, rejudgements
-from ladder.tournaments.summaries import summarize
+from ladder.tournaments import course_acts, rejudgements
+from ladder.tournaments.views import summarize
 from tests.integration.ladder.contest import Contest, make_contest
 from tests.integration.ladder.cup import Cup, make_cup, worse_seed_wins
 from tests.integration.ladder.test_tournament_notices import kinds, notices
@@ -32,7 +32,7 @@ def play_four(contest: Contest, **terms: Any) -> Cup:
 
 def disqualify(cup: Cup, *numbers: int) -> None:
     for number in numbers:
-        leaving.disqualify(cup.contest.conn, cup.id, cup.agent_of(number), None, "a test")
+        course_acts.disqualify(cup.contest.conn, cup.id, cup.agent_of(number), None, "a test")
 
 
 def test_disqualified_champion_gives_its_place_to_the_next(duels: Contest) -> None:
@@ -94,21 +94,21 @@ def test_hidden_disqualification_is_announced_with_the_results(duels: Contest) -
     (line,) = summarize(duels.conn, Viewer(), [cup.row])
     assert (line.state, line.champion_id, line.no_champion) == ("running", None, None)
     assert [kinds(cup, number) for number in (1, 2)] == [["pairing"]] * 2
-    embargo.reveal(duels.conn, cup.id, Embargo.PUBLIC, None)
+    course_acts.reveal(duels.conn, cup.id, Embargo.PUBLIC, None)
     assert notices(cup, 2)[-1].title.endswith("took place 1 of 4")
     assert notices(cup, 1)[-1].title.endswith("took place 4 of 4")
 
 
 def test_withdrawal_before_the_public_end_loses_the_championship(duels: Contest) -> None:
     cup = play_four(duels, embargo="hidden")
-    leaving.withdraw(duels.conn, cup.id, cup.agent_of(1), None)
+    course_acts.withdraw(duels.conn, cup.id, cup.agent_of(1), None)
     assert cup.row.champion == 2
 
 
 def test_teams_cannot_withdraw_after_a_public_end(duels: Contest) -> None:
     cup = play_four(duels)
     with pytest.raises(Conflict, match="the tournament is finished: no agent can be withdrawn"):
-        leaving.withdraw(duels.conn, cup.id, cup.agent_of(1), None)
+        course_acts.withdraw(duels.conn, cup.id, cup.agent_of(1), None)
 
 
 def test_nobody_is_disqualified_in_a_cancelled_tournament(duels: Contest) -> None:
@@ -116,4 +116,4 @@ def test_nobody_is_disqualified_in_a_cancelled_tournament(duels: Contest) -> Non
     cup.enter(2)
     course_acts.cancel_tournament(duels.conn, cup.id, None, "a test")
     with pytest.raises(Conflict, match="the tournament is cancelled"):
-        leaving.disqualify(duels.conn, cup.id, cup.agents[0], None, "a test")
+        course_acts.disqualify(duels.conn, cup.id, cup.agents[0], None, "a test")

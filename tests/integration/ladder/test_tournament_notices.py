@@ -12,7 +12,7 @@ from ladder.enums import Embargo
 from ladder.ids import AgentId, UserId
 from ladder.notices import inbox
 from ladder.notices.kinds import Notice, NoticeKind, words_of
-from ladder.tournaments import embargo, tournaments
+from ladder.tournaments import course_acts, tournaments
 from tests.integration.ladder.contest import Contest, make_contest
 from tests.integration.ladder.cup import SINGLE, Cup, make_cup
 
@@ -88,9 +88,9 @@ def test_hidden_results_give_no_notice_before_they_are_revealed(duels: Contest) 
     cup = play_four(duels, embargo="hidden")
     cup.play_on()
     assert [kinds(cup, number) for number in (1, 2, 3, 4)] == [["pairing"]] * 4
-    embargo.reveal(duels.conn, cup.id, Embargo.PUBLIC, None, "1.1.1")
+    course_acts.reveal(duels.conn, cup.id, Embargo.PUBLIC, None, "1.1.1")
     assert [kinds(cup, number)[1:] for number in (1, 2, 3, 4)] == [["result"], [], [], ["result"]]
-    embargo.reveal(duels.conn, cup.id, Embargo.PUBLIC, None)
+    course_acts.reveal(duels.conn, cup.id, Embargo.PUBLIC, None)
     assert kinds(cup, 1)[2:] == ["result", "place"]
     assert kinds(cup, 3)[1:] == ["result", "place"]
 

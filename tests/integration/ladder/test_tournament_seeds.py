@@ -11,7 +11,7 @@ from ladder.entries import remote_agents
 from ladder.enums import Embargo
 from ladder.ids import MatchId
 from ladder.matches import history
-from ladder.tournaments import embargo, rejudgements, tournament_games, tournaments
+from ladder.tournaments import advance, course_acts, rejudgements, tournaments
 from ladder.tournaments.records import TournamentGame, TournamentState
 from services.api.matches import match_out
 from tests.integration.ladder.contest import make_contest
@@ -30,7 +30,7 @@ def cup(conn: Connection) -> Cup:
 @pytest.fixture
 def remote_cup(conn: Connection, monkeypatch: pytest.MonkeyPatch) -> Cup:
     """A single elimination of an agent and a remote agent that has begun."""
-    monkeypatch.setattr(tournament_games, "AWAY_AGAIN", timedelta(0))
+    monkeypatch.setattr(advance, "AWAY_AGAIN", timedelta(0))
     contest = make_contest(conn, seats=2, remote_agents=True)
     made = make_cup(contest, remote_agents=True)
     made.enter(1)
@@ -104,7 +104,7 @@ def test_a_seed_is_hidden_as_long_as_its_result(conn: Connection) -> None:
     cup.play_on()
     match_id = cup.games()[0].match_id
     assert shown(cup, match_id) is None
-    embargo.reveal(conn, cup.id, Embargo.PUBLIC, None)
+    course_acts.reveal(conn, cup.id, Embargo.PUBLIC, None)
     assert shown(cup, match_id) is not None
 
 

@@ -20,15 +20,13 @@ from ladder.tournaments import (
     advance,
     course_acts,
     courses,
-    embargo,
-    leaving,
-    locking,
-    tournament_games,
+    entrants,
     tournaments,
 )
-from ladder.tournaments.exports import export
-from ladder.tournaments.formats import encode_course, play
+from ladder.tournaments.formats.course import play
+from ladder.tournaments.formats.export import encode_course
 from ladder.tournaments.records import GameOutcome, TournamentGame, TournamentState
+from ladder.tournaments.views import export
 from tests.integration.ladder.contest import Contest, make_contest
 from tests.integration.ladder.cup import (
     Cup,
@@ -82,7 +80,7 @@ def test_the_course_computed_from_the_rows_alone_is_the_same(duels: Contest) -> 
     cup.enter(7)
     cup.start()
     cup.play_round()
-    leaving.withdraw(duels.conn, cup.id, cup.agent_of(7), None)
+    course_acts.withdraw(duels.conn, cup.id, cup.agent_of(7), None)
     cup.advance()
     cup.play_on()
     inputs = courses.read_inputs(duels.conn, cup.row)
@@ -137,7 +135,7 @@ def test_a_game_that_never_ends_tells_the_host_why(duels: Contest) -> None:
     cup = make_cup(duels)
     cup.enter(2)
     cup.start()
-    for _ in range(tournament_games.MOST_TRIES):
+    for _ in range(advance.MOST_TRIES):
         for one in cup.open_games():
             void(cup, one.match_id)
         cup.advance()
@@ -162,7 +160,7 @@ def test_a_late_withdrawal_gives_walk_overs(duels: Contest) -> None:
     cup.enter(4)
     cup.start()
     cup.play_round()
-    leaving.withdraw(duels.conn, cup.id, cup.agent_of(1), None)
+    course_acts.withdraw(duels.conn, cup.id, cup.agent_of(1), None)
     cup.advance()
     cup.play_on()
     assert cup.row.champion == 2
@@ -177,8 +175,8 @@ def test_a_disqualification_ends_games_that_run(duels: Contest) -> None:
     cup.enter(2)
     cup.start()
     with pytest.raises(Invalid, match="reason"):
-        leaving.disqualify(duels.conn, cup.id, cup.agent_of(1), None, " ")
-    leaving.disqualify(duels.conn, cup.id, cup.agent_of(1), None, "it attacked the box")
+        course_acts.disqualify(duels.conn, cup.id, cup.agent_of(1), None, " ")
+    course_acts.disqualify(duels.conn, cup.id, cup.agent_of(1), None, "it attacked the box")
     cup.advance()
     assert (cup.row.champion, cup.open_games()) == (2, [])
 
@@ -210,7 +208,7 @@ def test_an_early_lock_starts_it_unless_a_later_start_was_chosen(duels: Contest)
     at_lock, later = make_cup(duels), make_cup(duels, starts_at=starts_at)
     for cup in (at_lock, later):
         cup.enter(2)
-        locking.lock_entrants(duels.conn, cup.id, None)
+        entrants.lock_entrants(duels.conn, cup.id, None)
         advance.advance_tournaments(duels.conn, cup.turn)
     assert at_lock.row.state is TournamentState.RUNNING
     assert (later.row.state, later.row.starts_at) == (TournamentState.LOCKED, starts_at)
@@ -235,7 +233,7 @@ def test_a_remote_agent_that_is_away_loses_only_after_the_stated_minutes(
     contest.active(remote, profile="remote")
     cup.enter_agent(remote)
     cup.start()
-    monkeypatch.setattr(tournament_games, "AWAY_AGAIN", timedelta(0))
+    monkeypatch.setattr(advance, "AWAY_AGAIN", timedelta(0))
     first = next(one for one in cup.open_games() if one.game == 1)
     order = contest.claim(first.match_id)
     assert order.excused_seats
@@ -272,7 +270,7 @@ def test_hidden_results_show_nothing_of_the_course(duels: Contest) -> None:
         )
         == []
     )
-    embargo.reveal(duels.conn, cup.id, Embargo.PUBLIC, None)
+    course_acts.reveal(duels.conn, cup.id, Embargo.PUBLIC, None)
     assert cup.view(STRANGER).champion == cup.view().champion is not None
 
 
@@ -291,7 +289,7 @@ def test_a_game_that_never_ended_is_tried_again_after_a_pause(duels: Contest) ->
     cup = make_cup(duels)
     cup.enter(2)
     cup.start()
-    for _ in range(tournament_games.MOST_TRIES):
+    for _ in range(advance.MOST_TRIES):
         for one in cup.open_games():
             void(cup, one.match_id)
         cup.advance()

@@ -19,8 +19,8 @@ from ladder.people.resources import ScrimPrivacy
 from ladder.people.team_invitations import NewTeamInvitation
 from ladder.scrims import requests as scrim_requests
 from ladder.scrims.requests import NewScrimRequest
-from ladder.tournaments import advance, course_acts, courses, entrants, locking, tournaments
-from ladder.tournaments.request_models import NewTournament
+from ladder.tournaments import advance, course_acts, courses, entrants, tournaments
+from ladder.tournaments.records import NewTournament
 from tests.integration.api.world import (
     World,
     begin_rated,
@@ -128,7 +128,7 @@ def make_tournament(world: World, league: str, *, is_started: bool = False) -> s
             for person in ("member", "host"):
                 agent = agents.get_agent(conn, AgentId(world.agents[f"{league}.{person}"]))
                 entrants.enter_agent(conn, made, agent, None)
-            locking.lock_entrants(conn, made, None)
+            entrants.lock_entrants(conn, made, None)
             course_acts.start_tournament(conn, made, None)
             advance.advance_one(conn, made, lambda _: 0)
             conn.commit()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ladder.tournaments.formats import Standing, standings
+from ladder.tournaments.formats.course import standings
+from ladder.tournaments.formats.records import Standing
 from tests.peers.naive_tournament_tables import Line, compute
 from tests.unit.ladder.tournaments.random_tournaments import Snapshot, as_plain
 

@@ -10,33 +10,26 @@ from typing import Any
 import msgspec
 
 from ladder.errors import Invalid
-from ladder.tournaments.formats import (
-    Course,
+from ladder.tournaments.formats.course import play, stage_run
+from ladder.tournaments.formats.export import encode_course
+from ladder.tournaments.formats.heats import plans_of_turns
+from ladder.tournaments.formats.plan import (
     DoubleElimination,
-    Event,
-    Game,
     Gauntlet,
     Groups,
     HeatRules,
     Heats,
-    Key,
     Plan,
-    Progress,
     RoundRobin,
     Series,
     SingleElimination,
     Solo,
     Stage,
-    State,
     Swiss,
     TieBreak,
-    WantedGame,
     check_plan,
-    encode_course,
-    play,
 )
-from ladder.tournaments.formats.course import stage_run
-from ladder.tournaments.formats.heats import plans_of_turns
+from ladder.tournaments.formats.records import Course, Event, Game, Key, Progress, State, WantedGame
 from ladder.tournaments.formats.round_robin import divide_into_groups
 
 POINTS: dict[int, list[tuple[float, ...]]] = {
@@ -173,7 +166,7 @@ def _random_stage(kind: type[Stage], rng: Random, seats: int) -> Stage:
     if kind is Groups:
         values["groups"] = rng.randint(2, 4)
     if kind is Gauntlet:
-        values |= {"heads": rng.randint(1, 3), "by_mean": True}
+        values |= {"heads": rng.randint(1, 3)}
     if kind is SingleElimination:
         values["third_place"] = rng.random() < 0.5
     if kind is DoubleElimination:
@@ -233,8 +226,6 @@ def _plain_stage(snapshot: Snapshot, number: int, stage: Stage) -> dict[str, Any
         }
     if isinstance(stage, RoundRobin | Groups | Swiss | Gauntlet):
         plain["tie_breaks"] = [each.value for each in stage.tie_breaks]
-    if isinstance(stage, Gauntlet):
-        plain["by_mean"] = stage.by_mean is True
     if isinstance(stage, Groups) and begun:
         plain["groups"] = divide_into_groups(course.fields[number - 1], stage.groups)
     if isinstance(stage, Heats):

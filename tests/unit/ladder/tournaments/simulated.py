@@ -6,17 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from ladder.tournaments.formats import (
-    Course,
-    Event,
-    Game,
-    Key,
-    Plan,
-    Progress,
-    Stage,
-    WantedGame,
-    play,
-)
+from ladder.tournaments.formats.course import play
+from ladder.tournaments.formats.plan import Plan, Stage
+from ladder.tournaments.formats.records import Course, Event, Game, Key, Progress, WantedGame
 
 Result = Callable[[WantedGame, Random], Game]
 

@@ -9,37 +9,26 @@ from random import Random
 import pytest
 
 from ladder.errors import Invalid
-from ladder.tournaments.formats import (
-    Course,
+from ladder.tournaments.formats.course import changed, downstream, play, standings, without_stale
+from ladder.tournaments.formats.draw import commitment, draw_order
+from ladder.tournaments.formats.export import encode_course, export_csv
+from ladder.tournaments.formats.plan import (
     DoubleElimination,
-    Event,
-    Game,
     Groups,
     HeatRules,
     Heats,
-    Key,
     Plan,
-    Progress,
     RoundRobin,
     SingleElimination,
     Solo,
     Stage,
     Swiss,
-    WantedGame,
-    changed,
     check_plan,
-    commitment,
     decode_plan,
     describe_plan,
-    downstream,
-    draw_order,
-    encode_course,
     encode_plan,
-    export_csv,
-    play,
-    standings,
-    without_stale,
 )
+from ladder.tournaments.formats.records import Course, Event, Game, Key, Progress, WantedGame
 from tests.unit.ladder.tournaments.simulated import play_out
 
 CHAINS: list[tuple[Stage, ...]] = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 from ladder.ids import TournamentId
-from ladder.tournaments.course_cache import CourseCache, TournamentLog
+from ladder.tournaments.courses import CourseCache, TournamentLog
 
 CUP = TournamentId("trn_1")
 

@@ -5,22 +5,11 @@ from functools import cache
 from itertools import pairwise
 from random import Random
 
-from ladder.tournaments.formats import (
-    OLD_RULES,
-    By,
-    Course,
-    DoubleElimination,
-    Game,
-    Key,
-    Series,
-    SingleElimination,
-    State,
-    Takes,
-    WantedGame,
-    bracket,
-    standings,
-)
+from ladder.tournaments.formats.course import standings
+from ladder.tournaments.formats.drawing import bracket
 from ladder.tournaments.formats.elimination import bracket_nodes, seed_order
+from ladder.tournaments.formats.plan import DoubleElimination, Series, SingleElimination
+from ladder.tournaments.formats.records import By, Course, Game, Key, State, Takes, WantedGame
 from tests.unit.ladder.tournaments.simulated import play_out
 
 SIZES = (*range(2, 21), 24, 31, 32, 33, 48, 63, 64)
@@ -107,17 +96,6 @@ def test_boxes_of_a_bracket_do_not_overlap() -> None:
             rows = sorted(each.y for each in drawn.boxes if each.column == column)
             assert all(b - a >= 1 for a, b in pairwise(rows))
             assert all(0.5 <= y <= drawn.height - 0.5 for y in rows)
-
-
-def test_old_rules_keep_the_order_of_an_older_losers_bracket() -> None:
-    for size in (9, 16, 32):
-        places = 2 ** (size - 1).bit_length()
-        nodes = {each.key: each for each in bracket_nodes(DoubleElimination(), 1, size, OLD_RULES)}
-        second_drop = [Key(1, 5, n) for n in range(1, places // 8 + 1)]
-        fed = [nodes[key].origins[1].key for key in second_drop]
-        half = places // 16
-        order = [*range(half + 1, 2 * half + 1), *range(1, half + 1)]
-        assert fed == [Key(1, 4, n) for n in order]
 
 
 def rematches(size: int, trials: int = 1000) -> float:

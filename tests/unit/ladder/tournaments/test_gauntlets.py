@@ -5,27 +5,22 @@ from random import Random
 
 import pytest
 
-from ladder.tournaments.formats import (
-    Event,
-    Game,
+from ladder.tournaments.formats.course import play, standings
+from ladder.tournaments.formats.export import export_csv
+from ladder.tournaments.formats.plan import (
     Gauntlet,
     Plan,
-    Progress,
     SingleElimination,
     TieBreak,
-    WantedGame,
     decode_plan,
     describe_plan,
     encode_plan,
-    export_csv,
-    play,
-    standings,
-    with_means,
 )
+from ladder.tournaments.formats.records import Event, Game, Progress, WantedGame
 from ladder.tournaments.formats.tie_breaks import Duel, Record, tied_groups
 from tests.unit.ladder.tournaments.simulated import Played, play_out
 
-OLD_PLAN = (
+PLAN = (
     b'{"stages":[{"format":"gauntlet","advance":0,"series":{"pairs":1,"stop_when_decided":true,'
     b'"more_pairs":2},"heads":1,"tie_breaks":["wins","game points"]}]}'
 )
@@ -58,12 +53,8 @@ def means(score: str, wins: str, points: str) -> dict[str, str]:
     }
 
 
-def sums(wins: str, points: str) -> dict[str, str]:
-    return {"wins": wins, "game points": points}
-
-
 def test_gauntlet_ranks_by_score_per_pairing() -> None:
-    plan = with_means(decode_plan(OLD_PLAN), True)
+    plan = decode_plan(PLAN)
     played = play_out(plan.stages, 5, result=lost_by_the_head_to(3, 5))
     assert rows(played) == [
         (3, 1.0, means("1", "1", "2"), "all equal; better seed"),
@@ -76,17 +67,6 @@ def test_gauntlet_ranks_by_score_per_pairing() -> None:
     assert head.endswith(",wins,score per pairing,wins per pairing,game points per pairing")
 
 
-def test_gauntlet_of_an_older_version_ranks_by_sums() -> None:
-    played = play_out(decode_plan(OLD_PLAN).stages, 5, result=lost_by_the_head_to(3, 5))
-    assert rows(played) == [
-        (1, 2.0, sums("2", "4"), "score 2; the next has 1"),
-        (3, 1.0, sums("1", "2"), "all equal; better seed"),
-        (5, 1.0, sums("1", "2"), "score 1; the next has 0"),
-        (2, 0.0, sums("0", "0"), "all equal; better seed"),
-        (4, 0.0, sums("0", "0"), ""),
-    ]
-
-
 def test_tie_breaks_of_a_gauntlet_count_per_pairing() -> None:
     def drawn(wanted: WantedGame, rng: Random) -> Game:
         seats = wanted.entrants
@@ -96,7 +76,7 @@ def test_tie_breaks_of_a_gauntlet_count_per_pairing() -> None:
             return Game(wanted.number, seats, tuple(1 + (e != 1) for e in seats))
         return Game(wanted.number, seats, tuple(1 + (e == 1) for e in seats))
 
-    played = play_out(Gauntlet(by_mean=True), 4, result=drawn)
+    played = play_out(Gauntlet(), 4, result=drawn)
     assert rows(played) == [
         (4, 1.0, means("1", "1", "2"), "score per pairing 1; the next has 0.5"),
         (
@@ -111,7 +91,7 @@ def test_tie_breaks_of_a_gauntlet_count_per_pairing() -> None:
 
 
 def test_withdrawn_challenger_of_a_gauntlet_ranks_by_all_its_pairings() -> None:
-    played = play_out(Gauntlet(heads=2, by_mean=True), 4, result=lost_by_the_head_to(3))
+    played = play_out(Gauntlet(heads=2), 4, result=lost_by_the_head_to(3))
     first = next(each for each in played.course.stage(1) if 3 in each.entrants)
     kept = Progress({first.key: played.results[first.key]}, {3: (1, 1)})
     table = standings(played.event, kept, play(played.event, kept), 1)
@@ -120,14 +100,14 @@ def test_withdrawn_challenger_of_a_gauntlet_ranks_by_all_its_pairings() -> None:
 
 
 def test_unequal_means_differ_in_the_csv_table() -> None:
-    played = play_out(Gauntlet(by_mean=True), 4, result=lost_by_the_head_to(2, 3))
+    played = play_out(Gauntlet(), 4, result=lost_by_the_head_to(2, 3))
     line = standings(played.event, played.progress, played.course, 1)[-2]
     assert (line.entrant, line.mean) == (1, "0.33")
     assert export_csv([line], {}).splitlines()[1] == "3,1,,,1,3,1,0.333333,0.333333,0.666667"
 
 
 def test_who_left_stands_last_in_a_gauntlet_that_ranks_by_means() -> None:
-    played = play_out(Gauntlet(by_mean=True), 4, result=lost_by_the_head_to(2, 3))
+    played = play_out(Gauntlet(), 4, result=lost_by_the_head_to(2, 3))
     gone = Progress(played.results, {2: (1, 1)})
     table = standings(played.event, gone, play(played.event, gone), 1)
     assert [(line.entrant, line.explanation) for line in table] == [
@@ -138,13 +118,11 @@ def test_who_left_stands_last_in_a_gauntlet_that_ranks_by_means() -> None:
     ]
 
 
-@pytest.mark.parametrize(("by_mean", "tied"), [(True, [2, 3, 4]), (False, [1, 2, 3, 4])])
-def test_play_off_of_a_gauntlet_follows_its_rule(by_mean: bool, tied: list[int]) -> None:
+def test_play_off_of_a_gauntlet_follows_its_means() -> None:
     stage = Gauntlet(tie_breaks=(TieBreak.MORE_GAMES,), advance=2)
-    stages = with_means(Plan((stage, SingleElimination())), by_mean).stages
-    played = play_out(stages, 5, result=lost_by_the_head_to(2, 3, 4))
+    played = play_out((stage, SingleElimination()), 5, result=lost_by_the_head_to(2, 3, 4))
     off = [each for each in played.course.pairings if each.section == "play-off"]
-    assert sorted({e or 0 for each in off for e in each.entrants}) == tied
+    assert sorted({e or 0 for each in off for e in each.entrants}) == [2, 3, 4]
 
 
 @pytest.mark.parametrize("tie_break", [TieBreak.BUCHHOLZ, TieBreak.SONNEBORN_BERGER])
@@ -164,18 +142,9 @@ def test_equal_means_of_different_opponents_tie(tie_break: TieBreak) -> None:
     assert tied_groups((1, 2), record, (tie_break,)) == [[1, 2]]
 
 
-def test_plan_of_an_older_version_stays_as_it_is() -> None:
-    plan = decode_plan(OLD_PLAN)
-    assert encode_plan(plan) == OLD_PLAN
-    assert with_means(plan, False) == plan
-    assert with_means(with_means(plan, True), False) == plan
-    assert "per pairing" not in describe_plan(plan)[0]
-
-
-def test_plan_that_ranks_by_means_says_so() -> None:
-    plan = with_means(Plan((Gauntlet(advance=2), SingleElimination())), True)
+def test_plan_of_a_gauntlet_says_that_means_count() -> None:
+    plan = Plan((Gauntlet(advance=2), SingleElimination()))
     assert decode_plan(encode_plan(plan)) == plan
-    assert encode_plan(plan).count(b'"by_mean":true') == 1
     assert describe_plan(plan)[0].startswith(
         "Gauntlet: the first entrant meets each of the others; "
         "score and tie-breaks are divided by the number of pairings; who leaves stands last; "

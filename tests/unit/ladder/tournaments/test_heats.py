@@ -7,24 +7,12 @@ from random import Random
 
 import pytest
 
-from ladder.tournaments.formats import (
-    Event,
-    Game,
-    HeatRules,
-    Heats,
-    Key,
-    Plan,
-    Progress,
-    Solo,
-    Standing,
-    WantedGame,
-    describe_plan,
-    export_csv,
-    play,
-    standings,
-)
-from ladder.tournaments.formats.heat_scores import HeatScores
-from ladder.tournaments.formats.heat_seating import color_seats, take_turns
+from ladder.tournaments.formats.course import play, standings
+from ladder.tournaments.formats.export import export_csv
+from ladder.tournaments.formats.heats import color_seats, take_turns
+from ladder.tournaments.formats.plan import HeatRules, Heats, Plan, Solo, describe_plan
+from ladder.tournaments.formats.records import Event, Game, Key, Progress, Standing, WantedGame
+from ladder.tournaments.formats.standings import HeatScores
 from tests.unit.ladder.tournaments.simulated import Played, play_out
 
 SEATS = (3, 4, 8)

@@ -3,44 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 from random import Random
 
 import pytest
 
-from ladder.tournaments.formats import (
-    OLD_RULES,
-    RULES,
-    By,
-    Course,
+from ladder.tournaments.formats.course import play, standings
+from ladder.tournaments.formats.export import export_trf
+from ladder.tournaments.formats.plan import (
     DoubleElimination,
-    Event,
-    Game,
     Gauntlet,
     Groups,
     Heats,
-    Key,
-    Plan,
-    Progress,
     RoundRobin,
     SingleElimination,
     Solo,
     Stage,
     Swiss,
     TieBreak,
-    WantedGame,
-    export_trf,
-    play,
-    standings,
 )
-from ladder.tournaments.formats.decimals import decimal_text
+from ladder.tournaments.formats.records import (
+    By,
+    Course,
+    Game,
+    Key,
+    Progress,
+    WantedGame,
+    decimal_text,
+)
 from tests.unit.ladder.tournaments.simulated import Played, play_out
 
 FORMATS: list[tuple[Stage, ...]] = [
     (RoundRobin(),),
     (Swiss(rounds=3),),
-    (Gauntlet(by_mean=True),),
     (Gauntlet(),),
     (SingleElimination(third_place=True),),
     (DoubleElimination(),),
@@ -165,40 +160,6 @@ def test_walk_over_stays_when_its_winner_leaves_in_a_later_round() -> None:
     after = play(event, Progress(results, {**left, other: (1, 3)}))
     assert after.stale == ()
     assert after.stage(1)[0].outcome == course.stage(1)[0].outcome
-
-
-def test_old_rules_keep_a_field_whose_ties_were_broken_with_those_who_left() -> None:
-    plan = Plan((RoundRobin(advance=2, tie_breaks=(TieBreak.DIRECT,)), SingleElimination()))
-    event = Event(plan, 3, b"s" * 32, rules=OLD_RULES)
-    better = {frozenset((1, 2)): 2, frozenset((2, 3)): 3, frozenset((1, 3)): 1}
-    results: dict[Key, Sequence[Game]] = {}
-    course = play(event, Progress(results))
-    while course.position[0] == 1:
-        for pairing in course.pairings:
-            if pairing.wanted:
-                results[pairing.key] = [
-                    Game(one.number, one.entrants, (1, 2) if one.entrants[0] == won else (2, 1))
-                    for one in pairing.wanted
-                    for won in [better[frozenset(one.entrants)]]
-                ]
-        course = play(event, Progress(results))
-    progress = Progress(results, {3: (1, 3)})
-    assert play(event, progress).fields[1] == (1, 2)
-    assert play(replace(event, rules=RULES), progress).fields[1] == (2, 1)
-
-
-def test_old_rules_take_a_walk_over_from_a_winner_that_leaves_later() -> None:
-    event = Event(Plan((RoundRobin(),)), 4, b"s" * 32, rules=OLD_RULES)
-    one, two = play(event, Progress({})).pairings[0].entrants
-    assert one is not None
-    assert two is not None
-    progress = Progress({}, {one: (1, 1), two: (1, 2)})
-    scores = [
-        outcome.scores
-        for each in (event, replace(event, rules=RULES))
-        if (outcome := play(each, progress).pairings[0].outcome)
-    ]
-    assert scores == [(0.0, 0.0), (1.0, 0.0)]
 
 
 def test_disqualification_after_the_end_starts_no_play_off() -> None:

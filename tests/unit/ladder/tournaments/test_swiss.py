@@ -6,19 +6,10 @@ from random import Random
 
 from py4swiss.trf import TrfParser
 
-from ladder.tournaments.formats import (
-    By,
-    Event,
-    Game,
-    Plan,
-    Progress,
-    Swiss,
-    WantedGame,
-    describe_plan,
-    export_trf,
-    play,
-)
-from ladder.tournaments.formats.plan_check import TEAM_RULE
+from ladder.tournaments.formats.course import play
+from ladder.tournaments.formats.export import export_trf
+from ladder.tournaments.formats.plan import TEAM_RULE, Plan, Swiss, describe_plan
+from ladder.tournaments.formats.records import By, Event, Game, Progress, WantedGame
 from ladder.tournaments.formats.trf import Player, Report, RoundOf, write_report
 from tests.unit.ladder.tournaments.dutch_tournaments import ANSWERS, digest_of, pair_here
 from tests.unit.ladder.tournaments.simulated import Played, play_out

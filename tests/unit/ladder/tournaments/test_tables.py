@@ -4,21 +4,17 @@ from collections import Counter
 from itertools import combinations
 from random import Random
 
-from ladder.tournaments.formats import (
-    By,
-    Game,
+from ladder.tournaments.formats.course import standings
+from ladder.tournaments.formats.plan import (
     Gauntlet,
     Groups,
-    Key,
     RoundRobin,
     Series,
     SingleElimination,
-    State,
     Swiss,
     TieBreak,
-    WantedGame,
-    standings,
 )
+from ladder.tournaments.formats.records import By, Game, Key, State, WantedGame
 from ladder.tournaments.formats.round_robin import berger_rounds, divide_into_groups
 from ladder.tournaments.formats.tie_breaks import (
     Duel,

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from ladder.tournaments.formats import (
+from ladder.tournaments.formats.draw import draw_order
+from ladder.tournaments.formats.export import export_json
+from ladder.tournaments.formats.plan import (
     DoubleElimination,
     Gauntlet,
     Groups,
@@ -19,8 +21,6 @@ from ladder.tournaments.formats import (
     Solo,
     Stage,
     Swiss,
-    draw_order,
-    export_json,
 )
 from tests.unit.ladder.tournaments.simulated import Played, play_out
 
@@ -51,7 +51,7 @@ def verify(data: dict[str, Any], folder: Path) -> subprocess.CompletedProcess[st
         (Swiss(rounds=3, advance=4), SingleElimination(third_place=True)),
         (Heats(rounds=3, advance=4), Heats(rounds=1)),
         (RoundRobin(),),
-        (Gauntlet(heads=2, by_mean=True),),
+        (Gauntlet(heads=2),),
         (Solo(cuts=(3,)),),
     ],
 )

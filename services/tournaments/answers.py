@@ -10,10 +10,11 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from ladder.enums import Embargo
-from ladder.tournaments.formats import Pairing, Standing, describe_plan, encode_plan
+from ladder.tournaments.formats.plan import describe_plan, encode_plan
+from ladder.tournaments.formats.records import Pairing, Standing
 from ladder.tournaments.records import Entrant, EntrantState, EntryRule, TournamentState
-from ladder.tournaments.summaries import TournamentSummary, summary_of
-from ladder.tournaments.views import TournamentView
+from ladder.tournaments.rejudgements import PairingRejudgement
+from ladder.tournaments.views import TournamentSummary, TournamentView, summary_of
 
 
 class TournamentOut(BaseModel):
@@ -146,14 +147,26 @@ class TableRowOut(BaseModel):
     explanation: str
 
 
+def rejudgement_out(rejudgement: PairingRejudgement) -> PairingRejudgementOut:
+    changes = rejudgement.changes
+    return PairingRejudgementOut(
+        pairing=str(rejudgement.key),
+        old_matches=[old.match_id for old, _ in rejudgement.games],
+        new_matches=[new.match_id for _, new in rejudgement.games],
+        hangs=[str(key) for key in rejudgement.dependent_pairings],
+        changes=None if changes is None else [str(key) for key in changes],
+        void_reason=rejudgement.void_reason,
+    )
+
+
 def tournament_out(one: TournamentSummary) -> TournamentOut:
-    found = one.tournament
-    names = [name for name in TournamentOut.model_fields if hasattr(found, name)]
+    tournament = one.tournament
+    names = [name for name in TournamentOut.model_fields if hasattr(tournament, name)]
     return TournamentOut(
         **{
-            **{name: getattr(found, name) for name in names},
-            "plan": json.loads(encode_plan(found.plan)),
-            "plan_text": describe_plan(found.plan),
+            **{name: getattr(tournament, name) for name in names},
+            "plan": json.loads(encode_plan(tournament.plan)),
+            "plan_text": describe_plan(tournament.plan),
             "state": one.state,
             "entered": one.entered,
             "draw_seed": one.seed_hex,

@@ -1,0 +1,1 @@
+"""Tournaments: the operations of the API, and their answers."""

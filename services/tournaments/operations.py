@@ -1,0 +1,340 @@
+"""What people do with tournaments: make, enter, play and read them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Literal
+
+from fastapi import Query, Response
+
+from ladder.entries.records import Agent
+from ladder.ids import AgentId, TournamentId, TournamentShowId, UserId
+from ladder.people.records import Viewer
+from ladder.tournaments import course_acts, entrants, rejudgements, shows, tournaments, views
+from ladder.tournaments.records import (
+    EntrantAct,
+    EntrantDisqualification,
+    GameRejudgement,
+    NewEntrant,
+    NewShow,
+    NewTournament,
+    RejudgementDecision,
+    Reveal,
+    Tournament,
+    TournamentAct,
+)
+from ladder.tournaments.views import summarize, view_tournament
+from services.http import auth, permissions
+from services.http.app_state import AppState, Db
+from services.http.auth import Anyone, Host, Writer
+from services.http.idempotency import Idempotent
+from services.http.operations import Operations
+from services.http.paging import Page, Paging
+from services.http.path_parameters import AgentKey, Filter, LeagueKey, ShowKey
+from services.http.problems import problem_responses
+from services.tournaments.answers import (
+    CreatedShowOut,
+    EntrantOut,
+    OneTournamentOut,
+    PairingOut,
+    PairingRejudgementOut,
+    ShowOut,
+    TableRowOut,
+    TournamentOut,
+    entrant_out,
+    one_tournament_out,
+    pairing_out,
+    rejudgement_out,
+    table_row_out,
+    tournament_out,
+)
+from services.tournaments.things import HostedTournament, ViewOfTournament, VisibleTournament
+
+operations = Operations("tournaments")
+Stage = Annotated[int, Query(ge=1, le=4, description="stage of the plan, from 1")]
+Round = Annotated[int | None, Query(ge=1, le=4096, description="round of the stage; default: all")]
+
+
+@operations.router.post(
+    "/leagues/{league}/tournaments",
+    status_code=201,
+    summary="Create a tournament",
+    response_model=OneTournamentOut,
+    responses=problem_responses(403, 404, 409),
+)
+def create_tournament(
+    league: LeagueKey, body: NewTournament, conn: Db, viewer: Host, once: Idempotent
+) -> Response:
+    """Registration begins at once, unless it is a draft. The answer has the seed's digest."""
+    its_league = permissions.hosted_league(conn, viewer, league)
+    season = permissions.visible_season(conn, viewer, body.season or its_league.slug)
+    return once.run(
+        lambda: _answer(
+            conn,
+            viewer,
+            tournaments.create_tournament(conn, its_league, season, body, viewer.user_id).id,
+        )
+    )
+
+
+@operations("GET", "/tournaments", "List tournaments", problems=(404,))
+def list_tournaments(
+    conn: Db, viewer: Anyone, span: Paging, league: Filter = None
+) -> Page[TournamentOut]:
+    """Lists the tournaments that you may see, newest first."""
+    league_id = permissions.visible_league(conn, viewer, league).id if league else None
+    after = TournamentId(span.after) if span.after else None
+    rows = tournaments.list_tournaments(conn, viewer, league_id, after=after, limit=span.limit)
+    return span.page(summarize(conn, viewer, rows), lambda row: row.tournament.id, tournament_out)
+
+
+@operations("GET", "/tournaments/{tournament}", "Read a tournament", problems=(404,))
+def read_tournament(tournament: ViewOfTournament) -> OneTournamentOut:
+    """The tournament. Results under embargo do not change this answer."""
+    return one_tournament_out(tournament)
+
+
+@operations(
+    "POST",
+    "/tournaments/{tournament}/acts",
+    "Open, lock, start, pause, resume or cancel a tournament",
+)
+def act_on_tournament(
+    conn: Db, viewer: Host, tournament: HostedTournament, act: TournamentAct
+) -> OneTournamentOut:
+    """For hosts. ``lock`` freezes the entrants' submissions and fixes the seed order."""
+    course_acts.act_on_tournament(conn, tournament.id, act, viewer.user_id)
+    return _answer(conn, viewer, tournament.id)
+
+
+@operations(
+    "POST", "/tournaments/{tournament}/reveals", "End the embargo of matches", problems=(403, 404)
+)
+def reveal_matches(
+    conn: Db, viewer: Host, tournament: HostedTournament, reveal: Reveal
+) -> OneTournamentOut:
+    """For hosts. Shows finished matches to their teams or to everybody; for good."""
+    course_acts.reveal(conn, tournament.id, reveal.embargo, viewer.user_id, reveal.pairing)
+    return _answer(conn, viewer, tournament.id)
+
+
+@operations.router.post(
+    "/tournaments/{tournament}/shows",
+    status_code=201,
+    summary="Make a show of a tournament",
+    response_model=CreatedShowOut,
+    responses=problem_responses(403, 404, 409),
+)
+def create_tournament_show(
+    conn: Db,
+    app_state: AppState,
+    viewer: Host,
+    tournament: HostedTournament,
+    body: NewShow,
+    once: Idempotent,
+) -> Response:
+    """For hosts. A page for a screen, which plays the games in order and then each result. Whoever
+    knows its address sees what it shows, without signing in."""
+
+    def create() -> CreatedShowOut:
+        made, secret = shows.create_show(conn, tournament.id, UserId(str(viewer.user_id)), body)
+        address = f"{app_state.settings.base_url.rstrip('/')}/shows/{secret}"
+        return CreatedShowOut(**ShowOut.model_validate(made).model_dump(), address=address)
+
+    return once.run(create, keep=lambda made: made.model_copy(update={"address": None}))
+
+
+@operations(
+    "GET",
+    "/tournaments/{tournament}/shows",
+    "List the shows of a tournament",
+    problems=(403, 404),
+)
+def list_tournament_shows(conn: Db, viewer: Host, tournament: HostedTournament) -> Page[ShowOut]:
+    """For hosts. Those that have not ended, without their addresses."""
+    present = shows.list_shows(conn, tournament.id)
+    return Page(items=[ShowOut.model_validate(show) for show in present])
+
+
+@operations(
+    "DELETE",
+    "/tournaments/{tournament}/shows/{show}",
+    "Revoke a show",
+    problems=(403, 404),
+)
+def revoke_tournament_show(
+    conn: Db, viewer: Host, tournament: HostedTournament, show: ShowKey
+) -> None:
+    """For hosts. Takes effect at once and for good."""
+    shows.revoke_show(conn, tournament.id, TournamentShowId(show), viewer.user_id)
+
+
+@operations.router.post(
+    "/tournaments/{tournament}/rejudgements",
+    status_code=201,
+    summary="Judge games of a pairing again",
+    responses=problem_responses(403, 404, 409),
+)
+def rejudge_tournament_games(
+    conn: Db, viewer: Host, tournament: HostedTournament, body: GameRejudgement
+) -> Page[PairingRejudgementOut]:
+    """For hosts. Plays them again beside the old ones. Nothing changes before you apply it."""
+    rejudgements.rejudge_pairing(
+        conn, tournament.id, body.pairing, viewer.user_id, body.reason, body.game
+    )
+    return list_tournament_rejudgements(conn, viewer, tournament)
+
+
+@operations(
+    "GET",
+    "/tournaments/{tournament}/rejudgements",
+    "Preview what judging again changes",
+    problems=(403, 404),
+)
+def list_tournament_rejudgements(
+    conn: Db, viewer: Host, tournament: HostedTournament
+) -> Page[PairingRejudgementOut]:
+    """For hosts. The pairings that wait for a decision, and the later pairings that change."""
+    waiting = rejudgements.list_rejudgements(conn, tournament)
+    return Page(items=[rejudgement_out(rejudgement) for rejudgement in waiting])
+
+
+@operations(
+    "POST",
+    "/tournaments/{tournament}/rejudgements/decisions",
+    "Apply or drop new results",
+)
+def decide_tournament_rejudgement(
+    conn: Db, viewer: Host, tournament: HostedTournament, decision: RejudgementDecision
+) -> OneTournamentOut:
+    """For hosts. Later games whose entrants change are played again; old ones stay on record."""
+    is_applied = decision.act == "apply"
+    act = rejudgements.apply_rejudgement if is_applied else rejudgements.drop_rejudgement
+    act(conn, tournament.id, decision.pairing, viewer.user_id)
+    return _answer(conn, viewer, tournament.id)
+
+
+@operations("GET", "/tournaments/{tournament}/entrants", "List the entrants", problems=(404,))
+def list_entrants(tournament: ViewOfTournament, span: Paging) -> Page[EntrantOut]:
+    """Lists the entrants in seed order. Before the lock in order of entry. At the end with their
+    places over all stages."""
+    ranking = tournament.course.ranking if tournament.course else ()
+    return span.part(tournament.entrants, lambda entrant: entrant_out(entrant, ranking))
+
+
+@operations.router.post(
+    "/tournaments/{tournament}/entrants",
+    status_code=201,
+    summary="Enter an agent",
+    responses=problem_responses(403, 404, 409),
+)
+def enter_agent(
+    conn: Db, viewer: Writer, tournament: VisibleTournament, body: NewEntrant
+) -> EntrantOut:
+    """Enters an agent of yours. A host invites others, or enters reference agents, with a token
+    that also has the scope ``leagues:write``."""
+    agent = permissions.visible_agent(conn, viewer, body.agent)
+    if agent.team_id in viewer.team_ids:
+        permissions.season_to_enter(conn, viewer, tournament.season_id, agent.team_id)
+        entrants.enter_agent(conn, tournament.id, agent, viewer.user_id)
+    else:
+        permissions.hosted_tournament(conn, viewer, tournament.id)
+        auth.check_scopes(viewer, ("leagues:write",))
+        entrants.add_by_host(conn, tournament.id, agent, viewer.user_id)
+    return _entrant(conn, tournament, agent)
+
+
+@operations(
+    "POST",
+    "/tournaments/{tournament}/entrants/{agent}/acts",
+    "Check in or withdraw an agent",
+)
+def act_on_entrant(
+    conn: Db, viewer: Writer, tournament: VisibleTournament, agent: AgentKey, act: EntrantAct
+) -> Page[EntrantOut]:
+    """For the team of the agent. After the lock, its open pairings become walk-overs. The answer
+    holds this entrant alone."""
+    own = permissions.own_agent(conn, viewer, agent)
+    acts: dict[str, Callable[[Db, TournamentId, AgentId, UserId | None], None]] = {
+        "check-in": entrants.check_in,
+        "withdraw": course_acts.withdraw,
+    }
+    acts[act.act](conn, tournament.id, own.id, viewer.user_id)
+    return Page(items=[_entrant(conn, tournament, own)])
+
+
+@operations(
+    "POST",
+    "/tournaments/{tournament}/entrants/{agent}/disqualification",
+    "Disqualify an agent from a tournament",
+)
+def disqualify_entrant(
+    conn: Db,
+    viewer: Host,
+    tournament: HostedTournament,
+    agent: AgentKey,
+    disqualification: EntrantDisqualification,
+) -> Page[EntrantOut]:
+    """For hosts. It then stands behind all who stayed. Played games keep their results; open ones
+    become walk-overs. After the end the places are corrected. The answer holds this entrant alone.
+    """
+    entrant = permissions.visible_agent(conn, viewer, agent)
+    reason = disqualification.reason
+    course_acts.disqualify(conn, tournament.id, entrant.id, viewer.user_id, reason)
+    return Page(items=[_entrant(conn, tournament, entrant)])
+
+
+@operations("GET", "/tournaments/{tournament}/pairings", "List the pairings", problems=(404,))
+def list_pairings(
+    tournament: ViewOfTournament, span: Paging, stage: Stage = 1, round: Round = None
+) -> Page[PairingOut]:
+    """Pairings of a stage with their games, as far as you may see them. Empty before the lock."""
+    pairings = [
+        pairing
+        for pairing in (tournament.course.pairings if tournament.course else ())
+        if pairing.key.stage == stage and round in (None, pairing.key.round)
+    ]
+    return span.part(pairings, lambda pairing: pairing_out(tournament, pairing))
+
+
+@operations(
+    "GET", "/tournaments/{tournament}/standings", "Read the table of a stage", problems=(404,)
+)
+def read_standings(
+    tournament: ViewOfTournament, span: Paging, stage: Stage = 1
+) -> Page[TableRowOut]:
+    """The table by the results that you may see, with the reason for each place."""
+    has_begun = tournament.course is not None and stage <= len(tournament.course.fields)
+    rows = tournament.standings(stage) if has_begun else []
+    return span.part(rows, lambda row: table_row_out(tournament, row))
+
+
+@operations.router.get(
+    "/tournaments/{tournament}/export",
+    summary="Export a tournament",
+    responses=problem_responses(404, 409),
+    response_class=Response,
+)
+def export_tournament(
+    tournament: ViewOfTournament,
+    form: Annotated[Literal["json", "csv", "trf"], Query()] = "json",
+    stage: Stage = 1,
+) -> Response:
+    """JSON holds everything that the course is computed from, once it is over. CSV is the table of
+    a stage. TRF is FIDE's format for a Swiss stage."""
+    made = views.export(tournament, form, stage)
+    return Response(
+        made.content,
+        media_type=made.media_type,
+        headers={"Content-Disposition": f'attachment; filename="{made.filename}"'},
+    )
+
+
+def _answer(conn: Db, viewer: Viewer, tournament_id: TournamentId) -> OneTournamentOut:
+    tournament = tournaments.get_tournament(conn, tournament_id)
+    return one_tournament_out(view_tournament(conn, viewer, tournament))
+
+
+def _entrant(conn: Db, tournament: Tournament, agent: Agent) -> EntrantOut:
+    present = entrants.entrants_of(conn, tournament.id)
+    return entrant_out(next(entrant for entrant in present if entrant.agent_id == agent.id))
