@@ -60,8 +60,9 @@ def test_each_variable_of_a_path_is_a_parameter(operation: Operation) -> None:
     parameters = dict(operation.signature.parameters)
     for parameter in operation.signature.parameters.values():
         for mark in getattr(parameter.annotation, "__metadata__", ()):
-            if isinstance(mark, Depends):
-                parameters |= inspect.signature(mark.dependency, eval_str=True)  # type: ignore[arg-type].parameters
+            if isinstance(mark, Depends) and mark.dependency:
+                signature = inspect.signature(mark.dependency, eval_str=True)
+                parameters.update(signature.parameters)
     assert set(operation.path_names) <= parameters.keys()
 
 
