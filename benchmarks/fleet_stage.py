@@ -26,7 +26,8 @@ from ladder.database import db
 from ladder.database.db import Connection
 from ladder.enums import MachineTier
 from ladder.ids import MachineId
-from ladder.machines import invitations, machines
+from ladder.machines import machines
+from ladder.machines.machines import MachineTrust
 from ladder.people import users
 from services import embedded_servers
 from services.embedded_servers.folders import service_uid
@@ -125,8 +126,8 @@ def make_machines(stage: Stage, workers: int, per_machine: int) -> list[str]:
     assert root is not None
     urls, made = [], list[MachineId]()
     for number in range(-(-workers // per_machine)):
-        _, code = invitations.invite_machine(conn, root, tier=MachineTier.TRUSTED)
-        machine, secret = machines.join(conn, code, f"machine-{number}")
+        invitation = machines.invite(conn, root, MachineTrust(tier=MachineTier.TRUSTED))
+        machine, secret = machines.join(conn, invitation.code, f"machine-{number}")
         made.append(machine.id)
         keys = urlencode(scram_keys(conn, machine.login, secret))
         place = f"?host={stage.pooler}&port=6432&{keys}"

@@ -1,4 +1,4 @@
-"""A season on a real Postgres and its simulated machines, two of which may lie."""
+"""A season on a real Postgres and its simulated machines, one of which lies."""
 
 from __future__ import annotations
 
@@ -12,50 +12,42 @@ from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from benchmarks import simulated_machine
-from benchmarks.judged_seasons import FLIPPED, LIAR, STRETCHED, STRETCHER
 from benchmarks.simulated_machine import Played
 from games.episode import to_bytes
 from ladder.database.blobs import Blobs
 from ladder.database.db import Connection
 from ladder.entries import entries
-from ladder.enums import MachineTier
 from ladder.ids import EntryId, MachineId, MatchId, SubmissionId
 from ladder.leagues import seasons
-from ladder.machines import invitations, lease_blobs, machines
+from ladder.machines import lease_blobs, machines
 from ladder.matches import lease, workers
 from ladder.matches.records import EpisodeResult, MatchOrder
 from ladder.people import users
 from ladder.people.records import Viewer
 from tests.integration.ladder.contest import Contest, digest, hello, make_contest
-from workers.result_checks import check_waiting_reports
-from workers.sample_comparison import compare_waiting
+from workers.result_checks import check_waiting_reports, compare_second_plays
 
 AGENTS: Final = 16
-SPREAD: Final = 0.02
-"""Standard deviation between a machine's speed and the speed that it measured."""
+LIAR: Final = 3
+"""Number of the machine that lies."""
+FLIPPED: Final = 0.1
+"""Share of its results that it makes up."""
 HOME: Final = "home"
 
 
 @dataclass
 class Machine:
-    """A simulated machine: its login, its speed, and what it does wrong."""
+    """A simulated machine: its login, and what it played."""
 
     id: MachineId
     login: str
     number: int
-    true_speed: float
-    measured_speed: float
     played: int = 0
     flipped: int = 0
 
     @property
     def worker(self) -> str:
         return f"worker-{self.number}"
-
-    @property
-    def slowness(self) -> float:
-        """Factor of all charged times."""
-        return (STRETCHED if self.number == STRETCHER else 1.0) / self.true_speed
 
 
 @dataclass
@@ -96,19 +88,10 @@ class Course:
         if order is None:
             return False
         machine.played += 1
-        name = f"machine {machine.number}"
-        played = simulated_machine.play(
-            order, self.policies(order), speed=machine.slowness, machine=name
-        )
+        played = simulated_machine.play(order, self.policies(order))
         if machine.number == LIAR and self.draw.random() < FLIPPED:
             honest = [seat.placement for seat in played.seats]
-            false = simulated_machine.play(
-                order,
-                self.policies(order),
-                speed=machine.slowness,
-                machine=name,
-                lie=honest.index(1),
-            )
+            false = simulated_machine.play(order, self.policies(order), lie=honest.index(1))
             if [seat.placement for seat in false.seats] != honest:
                 played = false
                 machine.flipped += 1
@@ -129,7 +112,7 @@ class Course:
         for (match_id,) in rows:
             order = lease.claim_match(self.conn, match_id, HOME)
             assert order is not None
-            played = simulated_machine.play(order, self.policies(order), machine=HOME)
+            played = simulated_machine.play(order, self.policies(order))
             replay = self.blobs.put_bytes(to_bytes(played.episode)).digest
             self.finish(order, HOME, played, replay)
         return len(rows)
@@ -151,11 +134,11 @@ class Course:
         """The rater's part."""
         check_waiting_reports(self.conn, self.blobs, lambda: False, lambda: None)
         self.play_at_home()
-        compare_waiting(self.conn, self.blobs, lambda: False, lambda: None)
+        compare_second_plays(self.conn, self.blobs, lambda: False, lambda: None)
 
 
 def make_course(conn: Connection, blobs: Blobs, number: int, draw: Random) -> Course:
-    """A season whose agents may run anywhere, and this many machines of volunteers."""
+    """A season whose agents may run anywhere, and this many checked machines."""
     game = simulated_machine.GAME
     contest = make_contest(conn, seats=4, max_in_flight=10_000)
     conn.execute(
@@ -170,24 +153,22 @@ def make_course(conn: Connection, blobs: Blobs, number: int, draw: Random) -> Co
     skills = {name: 0.5 + 0.5 * place / (len(rows) - 1) for place, (name,) in enumerate(rows)}
     root = users.viewer_of_user(conn, users.create_user(conn, "root", is_admin=True).id)
     assert root is not None
-    made = [join(conn, root, one, draw) for one in range(number)]
-    workers.register_worker(conn, hello(HOME, slots=100, speed=1.0))
+    made = [join(conn, root, one) for one in range(number)]
+    workers.register_worker(conn, hello(HOME, slots=100))
     course = Course(conn, contest, blobs, draw, skills, made)
     for machine in made:
         register(course, machine)
     return course
 
 
-def join(conn: Connection, root: Viewer, number: int, draw: Random) -> Machine:
-    _, code = invitations.invite_machine(conn, root, tier=MachineTier.VOLUNTEER)
-    joined, _ = machines.join(conn, code, f"machine-{number}")
-    measured = draw.lognormvariate(0.0, 0.25)
-    true = measured * draw.lognormvariate(0.0, SPREAD)
-    return Machine(joined.id, joined.login, number, true, measured)
+def join(conn: Connection, root: Viewer, number: int) -> Machine:
+    invitation = machines.invite(conn, root)
+    joined, _ = machines.join(conn, invitation.code, f"machine-{number}")
+    return Machine(joined.id, joined.login, number)
 
 
 def register(course: Course, machine: Machine) -> None:
-    said = hello(machine.worker, queues=("open",), slots=4, speed=machine.measured_speed)
+    said = hello(machine.worker, queues=("open",), slots=4)
     with course.login(machine):
         workers.register_worker(course.conn, said)
 

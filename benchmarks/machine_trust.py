@@ -1,12 +1,13 @@
-"""Liars among machines that are not trusted: ``python -m benchmarks.machine_trust``.
+"""A liar among checked machines: ``python -m benchmarks.machine_trust``.
 
-The first part plays seasons on a real Postgres with 20 simulated machines. Each has the login of a
-machine, and calls the functions of the lease. The rater's own functions check replays, compare
-samples with controls and put machines into quarantine. One machine flips a tenth of its results:
-it makes up the moves of the winner. Another charges 15 % more time. Then the results of the machine
-that flips are rejudged, and the board is compared with that of an equal season of honest machines.
+Plays seasons on a real Postgres with 20 simulated machines. Each has the login of a machine, and
+calls the functions of the lease. The rater's own functions check replays, compare second plays and
+put machines into quarantine. One machine flips a tenth of its results: it makes up the moves of the
+winner. Then its results are rejudged, and the board is compared with that of an equal season of
+honest machines.
 
-The second part asks the function that judges machines about many seasons (`judged_seasons`).
+The first table draws which matches of a machine are played again, and says after how many matches
+a machine goes into quarantine.
 """
 
 from __future__ import annotations
@@ -14,21 +15,20 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
+from collections import deque
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Final
 
-from benchmarks import judged_seasons
-from benchmarks.judged_seasons import FLIPPED, LIAR, STRETCHED, STRETCHER
-from benchmarks.machine_courses import Course, activate, lineups, make_course
-from benchmarks.report_tables import aligned, describe_machine
+from benchmarks.machine_courses import FLIPPED, LIAR, Course, activate, lineups, make_course
+from benchmarks.report_tables import aligned, describe_machine, quantile
 from ladder.database.blobs import open_blobs
 from ladder.database.db import connect
 from ladder.ids import SeasonId
 from ladder.leagues import seasons
-from ladder.machines import machines
+from ladder.machines import checks, machines
 from ladder.matches import wake_up_messages
 from ladder.moderation import rejudgements
 from ladder.moderation.result_search import Predicate
@@ -38,6 +38,9 @@ from ladder.standings import leaderboard
 from tests import servers
 from tests.integration.ladder.contest import make_contest
 
+SHARES: Final = (0.1, 0.05, 0.02, 0.01, 0.005, 0.001)
+MACHINES_DRAWN: Final = 200
+MATCHES_DRAWN: Final = 10_000
 BATCH: Final = 10
 """Rated matches that are played before the rater works."""
 Story = list[tuple[list[int], bytes]]
@@ -45,12 +48,12 @@ Story = list[tuple[list[int], bytes]]
 
 
 def play_season(course: Course, matches: int) -> tuple[dict[int, int], Story]:
-    """Plays rated matches, one for each machine in turn, until both liars are in quarantine.
+    """Plays rated matches, one for each machine in turn, until the liar is in quarantine.
     Returns how many matches each machine in quarantine had played, and lineups and seeds."""
     caught: dict[int, int] = {}
     story: Story = []
     known = course.contest.entries
-    while len(story) < matches and not {LIAR, STRETCHER} <= caught.keys():
+    while len(story) < matches and LIAR not in caught:
         for lineup, seed in lineups(course, BATCH):
             story.append(([known.index(one) for one in lineup], seed))
             course.contest.rated(*lineup, seed=seed)
@@ -99,16 +102,42 @@ def main() -> None:
     parser.add_argument("--machines", type=int, default=20)
     parser.add_argument("--seeds", type=int, default=5, help="played seasons")
     parser.add_argument("--first", type=int, default=1, help="seed of the first of them")
-    parser.add_argument("--judged", type=int, default=50, help="seasons of the second part")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     print(describe_machine())
-    failed = 0
-    if asked.seeds:
-        seeds = range(asked.first, asked.first + asked.seeds)
-        failed += show([play_seed(one, asked.machines, asked.matches) for one in seeds])
-    failed += judged_seasons.judge(asked.judged)
-    if failed:
+    seeds = range(options.first, options.first + options.seeds)
+    show_shares()
+    if show([play_seed(seed, options.machines, options.matches) for seed in seeds]):
         raise SystemExit(1)
+
+
+def show_shares() -> None:
+    """Prints how long machines play whose moves differ in a share of their matches."""
+    rows: list[tuple[str, ...]] = [("other moves", "in quarantine", "median", "95 %")]
+    for share in SHARES:
+        draw = Random(1)
+        played = [matches_until_quarantine(share, draw) for _ in range(MACHINES_DRAWN)]
+        caught = sorted(count for count in played if count is not None)
+        middle, late = (f"{quantile(caught, part):.0f}" if caught else "-" for part in (0.5, 0.95))
+        rows.append((f"{share:.1%}", f"{len(caught) / len(played):.0%}", middle, late))
+    print(
+        f"\nother moves: share of a machine's matches; in quarantine: share of {MACHINES_DRAWN}"
+        f" machines after {MATCHES_DRAWN:,} matches;\nmedian, 95 %: matches until quarantine"
+    )
+    print(aligned(rows))
+
+
+def matches_until_quarantine(share: float, draw: Random) -> int | None:
+    """Matches of one machine until it is in quarantine. None: it has played MATCHES_DRAWN."""
+    latest: deque[bool] = deque(maxlen=checks.LATEST)
+    repeat_share = checks.REPEAT_SHARE
+    for count in range(1, MATCHES_DRAWN + 1):
+        if draw.random() < repeat_share:
+            latest.append(draw.random() < share)
+            if latest[-1]:
+                repeat_share = checks.SUSPECTED_SHARE
+            if sum(latest) >= checks.MOST_DIFFERENT:
+                return count
+    return None
 
 
 Difference = tuple[float, int]
@@ -131,12 +160,12 @@ class PlayedSeason:
     @property
     def honest(self) -> int:
         """Honest machines in quarantine."""
-        return len(self.caught.keys() - {LIAR, STRETCHER})
+        return len(self.caught.keys() - {LIAR})
 
     @property
     def missed(self) -> int:
         """Aims that it missed."""
-        late = sum(self.caught.get(number, 10**9) > 500 for number in (LIAR, STRETCHER))
+        late = self.caught.get(LIAR, 10**9) > 500
         return late + self.honest + (self.after[0] > 0.1 or self.after[1] > 0)
 
 
@@ -176,19 +205,19 @@ def play_seed(seed: int, number: int, matches: int) -> PlayedSeason:
 def show(seasons_played: Sequence[PlayedSeason]) -> int:
     """Prints all seasons. Returns how many aims they missed."""
     rows: list[tuple[str, ...]] = [
-        ("season", "plays", "compared", "flips: after", "charges: after", "honest", "rejudged",
+        ("season", "plays", "compared", "liar: after", "honest", "rejudged",
          "board before", "after the purge", "seconds")
     ]  # fmt: skip
     for one in seasons_played:
-        found = [str(one.caught.get(number, "never")) for number in (LIAR, STRETCHER)]
         boards = [f"{score:.2f}, {places}" for score, places in (one.before, one.after)]
-        rows.append((f"{one.seed}", f"{one.plays:,}", f"{one.compared}", *found, f"{one.honest}",
+        after = f"{one.caught.get(LIAR, 'never')}"
+        rows.append((f"{one.seed}", f"{one.plays:,}", f"{one.compared}", after, f"{one.honest}",
                      f"{one.purged}", *boards, f"{one.seconds:.0f}"))  # fmt: skip
     print(
-        f"\nflips, charges: matches of the machine that flips {FLIPPED:.0%} of its results, and of"
-        f" the one that charges\n{STRETCHED - 1:.0%} more, until quarantine (aim: 500). honest:"
-        " machines in quarantine (aim: 0). board: largest difference of\na score from the board of"
-        " honest machines, and agents in other places (aim after the purge: 0)"
+        f"\nliar: matches of the machine that flips {FLIPPED:.0%} of its results until quarantine"
+        " (aim: 500). honest: other\nmachines in quarantine (aim: 0). board: largest difference of"
+        " a score from the board of honest\nmachines, and agents in other places (aim after the"
+        " purge: 0)"
     )
     print(aligned(rows))
     return sum(one.missed for one in seasons_played)

@@ -1,7 +1,6 @@
 """A machine that plays matches of Hungry Geese without boxes: moves follow from agent and seed.
 
-Equal agents on equal seeds make equal moves, as on any honest machine. Charged times follow from
-the agent, and vary a little with the machine's speed and from move to move.
+Equal agents on equal seeds make equal moves, as on any honest machine.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from sandbox.match.seeds import game_random
 GAME: Final = GAMES["hungry_geese"]
 MOVES: Final = ("NORTH", "EAST", "SOUTH", "WEST")
 MOVE_SECONDS: Final = 0.005
-"""Usual charge of a move."""
+"""Charge of a move."""
 Policy = Callable[[Any, int, Random], Json]
 """A move for this state and seat, drawn from the generator."""
 
@@ -59,24 +58,15 @@ def careful(skill: float) -> Policy:
     return move
 
 
-def play(
-    order: MatchOrder,
-    policies: Sequence[Policy],
-    *,
-    speed: float = 1.0,
-    machine: str = "",
-    lie: int | None = None,
-) -> Played:
-    """Plays the order. ``speed`` multiplies all charged times. With ``lie`` the seat of this number
-    moves at random from its second move on: the machine makes these moves up."""
-    noise = Random(f"{machine} {order.match_id} {order.attempt}")
+def play(order: MatchOrder, policies: Sequence[Policy], *, lie: int | None = None) -> Played:
+    """Plays the order. With ``lie`` the seat of this number moves at random from its second move
+    on: the machine makes these moves up."""
     clock = Clock.from_json(order.clock)
     configuration = with_clock(GAME, order.configuration, clock.to_json())
     chance_of_game = game_random(order.seed)
     seats = len(policies)
     state, chance = GAME.reset(configuration, seats, chance_of_game)
     own = [_generator(order, seat) for seat in range(seats)]
-    usual = [MOVE_SECONDS * (1 + int(digest[:4], 16) / 65536) for digest in order.digests]
     false = Random(f"lie {order.seed.hex()}")
     first = chance
     steps: list[Step] = []
@@ -87,12 +77,7 @@ def play(
             if seat == lie and steps:
                 given = false.choice(MOVES)
             moves[seat] = GAME.parse(state, seat, given)
-        charged = [
-            round(usual[seat] * speed * noise.lognormvariate(0.0, 0.15), 6)
-            if seat in moves
-            else None
-            for seat in range(seats)
-        ]
+        charged = [MOVE_SECONDS if seat in moves else None for seat in range(seats)]
         state, chance = GAME.step(state, moves, chance_of_game)
         steps.append(
             Step(

@@ -99,10 +99,17 @@ class MachineTier(StrEnum):
 
     TRUSTED = "trusted"
     """Plays everything, as the machines of the site itself."""
-    MEMBER = "member"
-    """A machine of a known person: plays agents whose owners agreed to such machines."""
-    VOLUNTEER = "volunteer"
-    """Anybody's machine: plays agents whose owners agreed to all machines."""
+    CHECKED = "checked"
+    """Plays agents that any machine may run. Its results are checked."""
+
+
+class AgentMachines(StrEnum):
+    """Which machines may run an agent, and so read its files."""
+
+    TRUSTED = "trusted"
+    """Trusted machines only."""
+    ANY = "any"
+    """All machines that joined, also checked ones."""
 
 
 class MatchState(StrEnum):

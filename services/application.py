@@ -20,7 +20,7 @@ from starlette.routing import BaseRoute
 from games import external
 from ladder.database import db
 from ladder.database.blobs import open_blobs
-from ladder.machines import addresses, certificates
+from ladder.machines import connections
 from ladder.mail import MailServer
 from ladder.matches.live_matches import live_states
 from ladder.people.identity_providers import read_providers
@@ -44,8 +44,6 @@ from services.api import (
     leaderboard,
     leagues,
     live,
-    machine_blobs,
-    machines,
     matches,
     metrics,
     rehearsals,
@@ -60,7 +58,6 @@ from services.api import (
     submissions,
 )
 from services.http import auth, problems
-from services.http import machines as machine_callers
 from services.http.app_state import (
     AT_A_TIME,
     NEWS_AT_A_TIME,
@@ -83,6 +80,7 @@ from services.http.metrics import ApiMetrics, TimingMiddleware
 from services.http.quick_boards import QuickBoardAnswers, QuickBoards
 from services.http.security_headers import SecurityHeaders
 from services.http.uploads import UploadSlots
+from services.machines import blobs as machine_blobs
 from services.notices.things import plan_channel
 from services.server_faults import RememberedFaults
 from services.version import VERSION
@@ -121,7 +119,6 @@ ROUTERS: Final = (
     rehearsals.router,
     comparisons.router,
     search.router,
-    machines.router,
     machine_blobs.router,
     health.router,
     metrics.router,
@@ -139,8 +136,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     mail_server = MailServer.of(chosen)
     providers = {one.key: ProviderClient(one) for one in read_providers(chosen.identity_providers)}
     external.register_games(chosen.games)
-    addresses.check_addresses(chosen)
-    certificates.read_certificates(chosen.machine_certificates)
+    connections.check_addresses(chosen)
+    connections.read_certificates(chosen.machine_certificates)
     measures = ApiMetrics()
 
     @asynccontextmanager
@@ -264,7 +261,7 @@ def needs_token(dependant: Dependant) -> bool:
         auth.require_scopes,
         submissions.plan_upload,
         plan_channel,
-        machine_callers.machine_of_request,
+        machine_blobs.machine_of_request,
     )
     return any(one.call in checks or needs_token(one) for one in dependant.dependencies)
 

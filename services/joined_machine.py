@@ -20,7 +20,7 @@ from redis.exceptions import RedisError
 
 from games import external
 from ladder.database import db
-from ladder.machines import certificates
+from ladder.machines import connections as ways
 from ladder.matches import lease
 from ladder.matches.records import AttemptFault
 from ladder.settings import Settings
@@ -111,7 +111,7 @@ def site_connections(folder: Path, credentials: Credentials) -> SiteConnections:
         file = folder / AUTHORITIES
         file.write_text(credentials.certificates)
         file.chmod(0o644)
-    database_url, redis_url = certificates.with_authorities(
+    database_url, redis_url = ways.with_authorities(
         credentials.database_url, credentials.redis_url, file
     )
     return SiteConnections(credentials.address, database_url, redis_url, file)
@@ -122,7 +122,7 @@ def check_connections(connections: SiteConnections, trusted: str) -> None:
 
     Raises StartError, which names the part and the reason.
     """
-    context = certificates.client_context(connections.site, trusted)
+    context = ways.client_context(connections.site, trusted)
     try:
         httpx.get(f"{connections.site}/health/live", verify=context, timeout=LOOK_SECONDS)
     except httpx.HTTPError as error:

@@ -1,4 +1,4 @@
-"""Measures how fast this machine computes, so that matches and charged times can be compared."""
+"""Measures how fast this machine computes, so that a season can ask for machines of equal speed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Users of Redis for machines that joined.
 
-A user may take messages from the queues of matches, and do nothing else: a machine that is not
-trusted only from the queue ``open``. Whoever may write to a queue can end every worker that reads
+A user may take messages from the queues of matches, and do nothing else: a checked machine only
+from the queue ``open``. Whoever may write to a queue can end every worker that reads
 it, by a message without form. Whoever may load scripts can stop Redis.
 
 Redis may lose its users at any time. The scheduler makes them again from the rows of machines.
@@ -44,17 +44,19 @@ def delete_user(client: Redis, login: str) -> None:
 
 
 def renew_users(
-    client: Redis, read_wanted: Callable[[], Mapping[str, tuple[str, bool]]]
+    client: Redis, read_expected: Callable[[], Mapping[str, tuple[str, bool]]]
 ) -> dict[str, int]:
-    """Makes the users of machines those that ``read_wanted`` returns: SHA-256, and whether it is
+    """Makes the users of machines those that ``read_expected`` returns: SHA-256, and whether it is
     trusted, by login. Returns the numbers of changes. It reads them after Redis, so that a machine
     that joins meanwhile keeps its user."""
-    found = dict(map(_login_and_trust, client.acl_list()))
-    wanted = read_wanted()
-    missing = {login for login, (_, trusted) in wanted.items() if found.get(login) is not trusted}
-    extra = {name for name in found if name.startswith(PREFIX)} - wanted.keys()
+    present = dict(map(_login_and_trust, client.acl_list()))
+    expected = read_expected()
+    missing = {
+        login for login, (_, trusted) in expected.items() if present.get(login) is not trusted
+    }
+    extra = {name for name in present if name.startswith(PREFIX)} - expected.keys()
     for login in sorted(missing):
-        secret_hash, trusted = wanted[login]
+        secret_hash, trusted = expected[login]
         set_user(client, login, secret_hash, trusted=trusted)
     for login in sorted(extra):
         delete_user(client, login)

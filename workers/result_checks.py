@@ -1,4 +1,4 @@
-"""Checks results of machines that are not trusted: plays each replay again by the rules."""
+"""Checks machines that are not trusted, by their replays and by second plays of their matches."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from games.replay_check import check_episode
 from ladder.database.blobs import Blobs
 from ladder.database.db import Connection
 from ladder.errors import NotFound
-from ladder.machines import reports, residuals, samples
-from ladder.machines.reports import Report
+from ladder.ids import MatchId
+from ladder.machines import checks
+from ladder.machines.checks import PlayedAgain, Report
+from ladder.matches import history
 from ladder.telemetry import log_event
 from sandbox.match.clock import Clock
 from sandbox.match.match_record import episodes_per_match, seat_order, sum_rewards
@@ -37,7 +39,7 @@ def check_waiting_reports(
     count = 0
     while not until():
         with conn.transaction():
-            waiting = reports.waiting_reports(conn, [*GAMES])
+            waiting = checks.waiting_reports(conn, [*GAMES])
         if not waiting:
             break
         for report in waiting:
@@ -54,17 +56,16 @@ def check_report(conn: Connection, blobs: Blobs, report: Report) -> None:
     mismatch = find_mismatch(GAMES[report.game], report, blobs)
     try:
         with conn.transaction():
-            counts = reports.judge_report(conn, report, mismatch)
+            counts = checks.judge_report(conn, report, mismatch)
     except (psycopg.DataError, psycopg.IntegrityError, psycopg.errors.RaiseException) as error:
         mismatch = _wrong_form(error)
         with conn.transaction():
-            counts = reports.judge_report(conn, report, mismatch)
+            counts = checks.judge_report(conn, report, mismatch)
     if counts and mismatch is None:
         with conn.transaction():
-            samples.choose_samples(conn, report.match_id, CHANCE)
+            checks.choose_second_plays(conn, report.match_id, CHANCE)
     elif counts:
-        with conn.transaction():
-            residuals.judge_machines(conn)
+        _judge_machines(conn)
     if mismatch is not None:
         log_event(
             "result_refused",
@@ -75,12 +76,61 @@ def check_report(conn: Connection, blobs: Blobs, report: Report) -> None:
         )
 
 
+def compare_second_plays(
+    conn: Connection, blobs: Blobs, until: Callable[[], bool], on_match: Callable[[], None]
+) -> int:
+    """Compares all matches whose second plays have ended, and judges the machines if there are any.
+    Returns how many. Raises BlobsUnavailable."""
+    with conn.transaction():
+        waiting = checks.list_played_again(conn)
+    count = 0
+    for match in waiting:
+        if until():
+            break
+        on_match()
+        is_different = _is_different(conn, blobs, match)
+        with conn.transaction():
+            checks.store_comparison(conn, match, is_different)
+        count += 1
+    if count:
+        _judge_machines(conn)
+    return count
+
+
+def _is_different(conn: Connection, blobs: Blobs, match: PlayedAgain) -> bool | None:
+    """Whether the machine made other moves than both second plays. None: these differ, or a replay
+    cannot be read."""
+    try:
+        own, first, second = (
+            _moves_of(conn, blobs, match_id)
+            for match_id in (match.match_id, match.first_match_id, match.second_match_id)
+        )
+    except (EpisodeError, NotFound) as error:
+        log_event("match_not_compared", level="warning", match=match.match_id, error=str(error))
+        return None
+    return own != first if first and first == second else None
+
+
+def _moves_of(conn: Connection, blobs: Blobs, match_id: MatchId) -> list[object]:
+    """What a play has in common with an equal one: everything but times. Raises EpisodeError,
+    NotFound, BlobsUnavailable."""
+    digests = history.replay_digests(conn, [match_id]).get(match_id, [])
+    episodes = [from_bytes(b"".join(blobs.open(digest))) for digest in digests]
+    return [[(step.moves, step.chance) for step in episode.steps] for episode in episodes]
+
+
+def _judge_machines(conn: Connection) -> None:
+    with conn.transaction():
+        for machine in checks.judge_machines(conn):
+            log_event("machine_quarantined", level="warning", machine=machine)
+
+
 def find_mismatch(game: Game[Any], report: Report, blobs: Blobs) -> str | None:
     """Why the result is not what its replay gives; None if it is. Raises BlobsUnavailable."""
     try:
         if len(report.episodes) != episodes_per_match(game):
             raise EpisodeError("another number of episodes")
-        episodes = [_read(blobs, one["replay_digest"]) for one in report.episodes]
+        episodes = [_read(blobs, reported["replay_digest"]) for reported in report.episodes]
         outcomes = []
         for episode, reported in zip(episodes, report.episodes, strict=True):
             _check_start(game, report, episode)
@@ -113,14 +163,14 @@ def _read(blobs: Blobs, digest: str) -> Episode:
 
 def _check_start(game: Game[Any], report: Report, episode: Episode) -> None:
     clock = Clock.from_json(report.clock).to_json()
-    wanted = {
+    expected = {
         "game": game.name,
         "version": game.version,
         "configuration": with_clock(game, report.configuration, clock),
         "clock": clock,
         "seats": len(report.seats),
     }
-    for name, value in wanted.items():
+    for name, value in expected.items():
         if getattr(episode, name) != value:
             raise EpisodeError(f"{name}: another one than the season's")
 
@@ -135,26 +185,28 @@ def _check_seats(
         rewards = sum_rewards(outcomes[0].rewards, outcomes[1].rewards)
         placements = placements_from_scores([float(reward or 0.0) for reward in rewards])
     seats = len(placements)
-    for seat, one in enumerate(sorted(reported, key=lambda row: row["seat"])):
+    for seat, result in enumerate(sorted(reported, key=lambda row: row["seat"])):
         places = [seat_order(seats, number)[seat] for number in range(len(episodes))]
-        told = [outcome.verdicts[place] for outcome, place in zip(outcomes, places, strict=True)]
-        verdict = next((each for each in told if each.is_fault), told[0])
+        verdicts = [
+            outcome.verdicts[place] for outcome, place in zip(outcomes, places, strict=True)
+        ]
+        verdict = next((verdict for verdict in verdicts if verdict.is_fault), verdicts[0])
         charges = [
             float(step.charged_seconds[place] or 0.0)
             for episode, place in zip(episodes, places, strict=True)
             for step in episode.steps
         ]
         spare = sum(float(episode.clock["bank_seconds"]) for episode in episodes)
-        above = float(one["charged_seconds"]) - math.fsum(charges)
-        slowest = float(one["max_move_seconds"]) - max(charges, default=0.0)
+        above = float(result["charged_seconds"]) - math.fsum(charges)
+        slowest = float(result["max_move_seconds"]) - max(charges, default=0.0)
         for name, holds in (
-            ("seat", one["seat"] == seat),
-            ("placement", one["placement"] == placements[seat]),
-            ("reward", one["reward"] == rewards[seat]),
-            ("verdict", one["verdict"] == str(verdict)),
+            ("seat", result["seat"] == seat),
+            ("placement", result["placement"] == placements[seat]),
+            ("reward", result["reward"] == rewards[seat]),
+            ("verdict", result["verdict"] == str(verdict)),
             ("charged_seconds", -TOLERANCE_SECONDS <= above <= spare + TOLERANCE_SECONDS),
             ("max_move_seconds", abs(slowest) <= TOLERANCE_SECONDS),
-            ("statistics", _fits(one.get("statistics"), outcomes, seat)),
+            ("statistics", _fits(result.get("statistics"), outcomes, seat)),
         ):
             if not holds:
                 raise EpisodeError(f"seat {seat}: another {name}")
@@ -162,5 +214,5 @@ def _check_seats(
 
 def _fits(reported: Json, outcomes: Sequence[Outcome], seat: int) -> bool:
     """Whether the statistics are those of the only episode. A pair has those of the first."""
-    given = outcomes[0].statistics
-    return bool(reported == (dict(given[seat]) if given else None))
+    statistics = outcomes[0].statistics
+    return bool(reported == (dict(statistics[seat]) if statistics else None))

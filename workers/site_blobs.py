@@ -17,8 +17,8 @@ import httpx
 
 from ladder.database.blobs import BlobsFull, BlobsUnavailable, MatchBlobs, StoredBlob, open_blobs
 from ladder.errors import LadderError, NotFound
-from ladder.machines import certificates
-from ladder.machines.addresses import check_web_address
+from ladder.machines import connections
+from ladder.machines.connections import check_web_address
 from ladder.settings import Settings
 
 TIMEOUT: Final = httpx.Timeout(20.0, connect=5.0)
@@ -44,7 +44,7 @@ class SiteBlobs:
             base_url=f"{self._address}/v1/machine/blobs/",
             headers={"Authorization": f"Bearer {self._secret}"},
             timeout=TIMEOUT,
-            verify=certificates.client_context(self._address, self._trusted),
+            verify=connections.client_context(self._address, self._trusted),
         )
 
     def close(self) -> None:
@@ -110,7 +110,7 @@ def open_match_blobs(settings: Settings) -> MatchBlobs:
     """The blobs of a playing worker: the site's for a machine that joined, else those of
     ``open_blobs``. Raises LadderError for a wrong address."""
     if settings.blobs_url.startswith(("http://", "https://")):
-        trusted = certificates.read_certificates(settings.machine_certificates)
+        trusted = connections.read_certificates(settings.machine_certificates)
         address = check_web_address("PECK_BLOBS_URL", settings.blobs_url)
         return SiteBlobs(address, settings.machine_secret, trusted)
     return open_blobs(settings.blobs_url)

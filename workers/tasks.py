@@ -26,8 +26,7 @@ from workers.broker import app
 from workers.liveness import record_answer, recording_answers
 from workers.pictures.drawing import draw_wanted
 from workers.pictures.judging import judge_matches
-from workers.result_checks import check_waiting_reports
-from workers.sample_comparison import compare_waiting
+from workers.result_checks import check_waiting_reports, compare_second_plays
 
 PR_SET_PDEATHSIG = 1
 RATING_PAUSE_SECONDS = 0.25
@@ -102,12 +101,12 @@ def rate_seasons(reason: str) -> None:
 
 
 def _check_reports(conn: db.Connection, stored: Blobs) -> None:
-    """Checks results of machines that are not trusted, before they rate anybody. Compares their
-    samples."""
+    """Checks results of machines that are not trusted, before they rate anybody. Compares second
+    plays with them."""
     ends_at = time.monotonic() + ROUNDS_SECONDS
     try:
         check_waiting_reports(conn, stored, lambda: time.monotonic() > ends_at, record_answer)
-        compare_waiting(conn, stored, lambda: time.monotonic() > ends_at, record_answer)
+        compare_second_plays(conn, stored, lambda: time.monotonic() > ends_at, record_answer)
     except BlobsUnavailable as error:  # the scheduler sends another message
         log_event("check_failed", level="warning", error=str(error))
 

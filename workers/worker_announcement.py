@@ -80,7 +80,6 @@ class WorkerAnnouncement:
 
     def _make_hello(self, node: loans.NodeHello) -> WorkerHello:
         remote = _request_remote_hello(self._settings)
-        speed = self._meter.speed()
         return WorkerHello(
             id=self._worker,
             host=socket.gethostname(),
@@ -89,9 +88,8 @@ class WorkerAnnouncement:
             slots=self._slots,
             profiles=(*node.profiles, *remote.profiles) if remote else node.profiles,
             gpu=node.gpus,
-            speed_class=self._settings.speed_class or speed_class(speed),
+            speed_class=self._settings.speed_class or speed_class(self._meter.speed()),
             lacks=node.lacks,
-            speed=speed,
             image_digests={**node.image_digests, **(remote.image_digests if remote else {})},
         )
 

@@ -12,7 +12,7 @@ from ladder import ids
 from ladder.database import erased_blobs
 from ladder.database.db import Connection, atomic, atomic_function
 from ladder.entries.records import Agent, Submission
-from ladder.enums import MachineTier
+from ladder.enums import AgentMachines
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import AgentId, LeagueId, SubmissionId, TeamId, UserId
 from ladder.people import competitors, quotas, visibility
@@ -20,10 +20,13 @@ from ladder.people.records import Viewer
 from ladder.slugs import slug_of
 
 AGENT: Final = (
-    "select a.id, a.team_id, t.name as team_name, a.slug, a.name, a.machine_tier,"
-    " a.created_at"
+    "select a.id, a.team_id, t.name as team_name, a.slug, a.name, a.created_at,"
+    " case a.machine_tier when 'volunteer' then 'any' else 'trusted' end as machines"
     " from agents a join teams t on t.id = a.team_id"
 )
+STORED_MACHINES: Final = {AgentMachines.TRUSTED: "trusted", AgentMachines.ANY: "volunteer"}
+"""What the column `machine_tier` holds. Rows of earlier versions may also hold 'member', which let
+only some machines run the agent, so it is read as trusted."""
 SUBMISSION: Final = (
     "select s.id, s.number, submission_version(s.agent_id, s.number) as version, s.agent_id,"
     " a.team_id, s.digest, s.size_bytes, s.filename, s.message, s.created_at, s.url"
@@ -115,16 +118,16 @@ def update_agent(
     agent_id: AgentId,
     *,
     name: str | None = None,
-    machine_tier: MachineTier | None = None,
+    machines: AgentMachines | None = None,
 ) -> Agent:
     """Changes the given values and returns the agent. Raises NotFound."""
     conn.execute(
         """
         update agents
-        set name = coalesce(%(name)s, name), machine_tier = coalesce(%(tier)s, machine_tier)
+        set name = coalesce(%(name)s, name), machine_tier = coalesce(%(stored)s, machine_tier)
         where id = %(agent)s
         """,
-        {"agent": agent_id, "name": name, "tier": machine_tier},
+        {"agent": agent_id, "name": name, "stored": machines and STORED_MACHINES[machines]},
     )
     return get_agent(conn, agent_id)
 

@@ -14,7 +14,7 @@ from ladder.database.blobs import Blobs
 from ladder.database.db import Connection, atomic_function
 from ladder.entries import agents, entries, reference_agents
 from ladder.entries.records import Entry, EntryState
-from ladder.enums import MachineTier
+from ladder.enums import AgentMachines
 from ladder.errors import Conflict, Forbidden, Invalid, NotFound
 from ladder.ids import SubmissionId, TeamId
 from ladder.leagues.medals import MedalRuleKind, MedalRules
@@ -110,7 +110,7 @@ def enter_reference_agent(conn: Connection, blobs: Blobs, season: Season, name: 
     agent = agents.find_agent(conn, team, slug)
     if agent is None:
         agent = agents.create_agent(conn, team, reference_agents.title_of(season.game, name), slug)
-        agents.update_agent(conn, agent.id, machine_tier=MachineTier.VOLUNTEER)
+        agents.update_agent(conn, agent.id, machines=AgentMachines.ANY)
     filename, content = reference_agents.read_bundle(season.game, name)
     stored = blobs.put_bytes(content)
     submission, _ = agents.add_submission(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from ladder.enums import MachineTier
+from ladder.enums import AgentMachines
 from ladder.ids import AgentId, EntryId, LeagueId, MatchId, SeasonId, SubmissionId, TeamId
 from ladder.runtime_profiles import REMOTE
 
@@ -53,8 +53,8 @@ class Agent:
     team_name: str
     slug: str
     name: str
-    machine_tier: MachineTier
-    """The least trusted machines that may run it."""
+    machines: AgentMachines
+    """Which machines may run it."""
     created_at: datetime
 
 

@@ -44,22 +44,24 @@ select h.id, h.attempt, coalesce(sum(u.size_bytes), 0)::bigint as stored,
  group by h.id, h.attempt order by again desc, stored limit 1
 """
 )
-ANY_HELD: Final = f"{HELD} select 1 from held limit 1"  # noqa: S608 - constants alone
 
 
 def require_readable(conn: Connection, machine: MachineId, digest: str) -> None:
     """Raises NotFound unless a lease of the machine needs this blob."""
-    found = conn.execute(
-        READABLE,
-        {"machine": machine, "digest": digest},
-    ).fetchone()
-    if found is None:
+    if conn.execute(READABLE, {"machine": machine, "digest": digest}).fetchone() is None:
         raise NotFound.of("blob")
 
 
 def require_lease(conn: Connection, machine: MachineId) -> None:
     """Raises NotFound unless the machine holds a lease."""
-    if conn.execute(ANY_HELD, {"machine": machine}).fetchone() is None:
+    row = conn.execute(
+        """
+        select 1 from matches
+         where machine_id = %s and state = 'running' and lease_until > now() limit 1
+        """,
+        (machine,),
+    ).fetchone()
+    if row is None:
         raise NotFound("this machine holds no lease, so it may store nothing")
 
 
@@ -69,21 +71,22 @@ def record_upload(conn: Connection, machine: MachineId, digest: str, size_bytes:
     nothing. Raises NotFound without a lease, Conflict if every lease has stored its share."""
     require_lease(conn, machine)
     conn.execute("select 1 from machines where id = %s for no key update", (machine,))
-    row = conn.execute(
-        LEAST_USED,
-        {"machine": machine, "digest": digest},
-    ).fetchone()
+    row = conn.execute(LEAST_USED, {"machine": machine, "digest": digest}).fetchone()
     assert row is not None
-    match_id, attempt, stored, again = row
-    charge = max(size_bytes, LEAST_CHARGE_BYTES)
-    if again:
+    match_id, attempt, stored_bytes, is_stored = row
+    charge_bytes = max(size_bytes, LEAST_CHARGE_BYTES)
+    if is_stored:
         return
-    if stored + charge > LEASE_BYTES:
-        raise Conflict(f"a lease allows {LEASE_BYTES} bytes, and this machine stored {stored}")
+    if stored_bytes + charge_bytes > LEASE_BYTES:
+        raise Conflict(
+            f"a lease allows {LEASE_BYTES} bytes, and this machine stored {stored_bytes}"
+        )
     conn.execute(
-        "insert into machine_uploads (machine_id, match_id, attempt, digest, size_bytes)"
-        " values (%s, %s, %s, %s, %s)",
-        (machine, match_id, attempt, digest, charge),
+        """
+        insert into machine_uploads (machine_id, match_id, attempt, digest, size_bytes)
+        values (%s, %s, %s, %s, %s)
+        """,
+        (machine, match_id, attempt, digest, charge_bytes),
     )
 
 

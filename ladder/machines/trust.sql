@@ -1,32 +1,30 @@
 -- Which matches a machine may play. lease.sql asks here before it wakes a machine or lets it claim.
 --
--- A trusted machine plays everything. Others play rated matches and scrims of public leagues in which
--- the owner of every agent agreed to machines of their tier. They play first attempts only, so what
--- failed elsewhere and what is judged again is left to trusted machines. No machine plays a bundle of
--- a season in which its own owner competes.
+-- A trusted machine plays everything. Others are checked. They play rated matches and scrims of public
+-- leagues in which the owners of all agents let any machine run them. They play first attempts only, so
+-- what failed elsewhere and what is judged again is left to trusted machines. No machine plays a bundle
+-- of a season in which its own owner competes.
 --
--- A scrim without a row in scrims belongs to a check of machines (samples.py). Its controls are for
--- trusted machines. Its canaries wait in the queue 'open' for all others, and each gets one once.
+-- A scrim without a row in scrims is the second play of a match of a checked machine (checks.py).
+-- Trusted machines alone play it.
 
--- Internal. The place of a tier: 1 is the most trusted.
-create or replace function machine_rank(p_tier text) returns integer
+-- The tier of a stored one. Earlier versions stored 'member' and 'volunteer'.
+create or replace function machine_tier(p_stored text) returns text
 language sql immutable as $$
-    select array_position(array['trusted', 'member', 'volunteer'], p_tier)
+    select case p_stored when 'trusted' then 'trusted' else 'checked' end
 $$;
 
--- Internal. The place of the least trusted tier that may play this waiting match.
-create or replace function lease_tier(m matches) returns integer
+-- Internal. Whether checked machines may play this waiting match. Agents that any machine may run have the
+-- stored value 'volunteer' (entries/agents.py).
+create or replace function lease_is_open(m matches) returns boolean
 language sql stable set search_path = public, pg_temp as $$
-    select case
-        when m.kind not in ('rated', 'scrim') or m.rejudges is not null or m.attempt > 0 then 1
-        when m.kind = 'scrim' and m.scrim_id is null and m.queue <> 'open' then 1
-        when not exists (select 1 from seasons s join leagues l on l.id = s.league_id
-                          where s.id = m.season_id and l.visibility = 'public') then 1
-        when m.scrim_id is not null and exists (
-            select 1 from forks where scrim_id = m.scrim_id) then 1
-        else (select coalesce(min(machine_rank(a.machine_tier)), 1)
-                from seats t join agents a on a.id = t.agent_id where t.match_id = m.id)
-    end
+    select m.attempt = 0 and m.rejudges is null
+       and (m.kind = 'rated' or m.kind = 'scrim' and m.scrim_id is not null)
+       and exists (select 1 from seasons s join leagues l on l.id = s.league_id
+                    where s.id = m.season_id and l.visibility = 'public')
+       and not exists (select 1 from forks where scrim_id = m.scrim_id)
+       and coalesce((select bool_and(a.machine_tier = 'volunteer')
+                       from seats t join agents a on a.id = t.agent_id where t.match_id = m.id), false)
 $$;
 
 -- Internal. Whether this machine may play this waiting match. Null is a worker of the site itself.
@@ -40,12 +38,7 @@ begin
     end if;
     select * into x from machines
      where id = p_machine and drained_at is null and quarantined_at is null and revoked_at is null;
-    if not found or x.tier <> 'trusted' and machine_rank(x.tier) > lease_tier(m) then
-        return false;
-    end if;
-    if m.queue = 'open' and exists (
-        select 1 from machine_samples s join machine_samples t on t.control_id = s.control_id
-         where s.match_id = m.id and t.machine_id = x.id) then
+    if not found or machine_tier(x.tier) = 'checked' and not lease_is_open(m) then
         return false;
     end if;
     if x.owner_id is null then
@@ -69,7 +62,7 @@ begin
     return (select 'open' from machines where id = lease_machine() and tier <> 'trusted');
 end $$;
 
--- Picks queued matches that a machine of a lower tier may play, for messages in the queue 'open'. Such
+-- Picks queued matches that a checked machine may play, for messages in the queue 'open'. Such
 -- machines take messages from this queue alone. Otherwise as lease_wake. Looks at the first 1,000 matches.
 create or replace function lease_wake_open(p_limit integer, p_again_seconds double precision)
 returns setof text
@@ -84,12 +77,12 @@ begin
     return query
     with waiting as (
         select id from matches
-         where state = 'queued' and queue in ('play.cpu', 'play.gpu', 'scrim', 'open')
+         where state = 'queued' and queue in ('play.cpu', 'play.gpu', 'scrim')
          order by turn, id limit 1000
     ), due as (
         select m.id from matches m join waiting on waiting.id = m.id
          where m.state = 'queued' and m.deadline_at > v_now
-           and (m.woken_at is null or m.woken_at <= v_old) and lease_tier(m) > 1
+           and (m.woken_at is null or m.woken_at <= v_old) and lease_is_open(m)
            and exists (select 1 from workers w
                         where w.live_until > v_now and 'open' = any (w.queues)
                           and lease_fits(w, m) and lease_allows(w.machine_id, m))
@@ -103,8 +96,7 @@ begin
 end $$;
 
 revoke execute on function
-    machine_rank(text),
-    lease_tier(matches),
+    lease_is_open(matches),
     lease_allows(text, matches),
     lease_own_queue(),
     lease_wake_open(integer, double precision)

@@ -117,9 +117,8 @@ begin
         not (p_worker ->> 'slots')::integer between 1 and lease_most_slots()
         or not coalesce((p_worker ->> 'gpu')::integer, 0) between 0 and 256
         or not (p_worker -> 'queues')
-           <@ '["play.cpu", "play.gpu", "scrim", "validate", "open"]'::jsonb
-        or not coalesce((p_worker ->> 'speed')::double precision, 1) between 0.001 and 1000000) then
-        raise exception 'this worker has an impossible number of slots or GPUs, speed or queue'
+           <@ '["play.cpu", "play.gpu", "scrim", "validate", "open"]'::jsonb) then
+        raise exception 'this worker has an impossible number of slots or GPUs, or queue'
             using errcode = 'PK001';
     end if;
     if v_machine is not null and (
@@ -133,17 +132,17 @@ begin
             lease_most_slots(), v_most using errcode = 'PK001';
     end if;
     insert into workers (id, host, node, queues, slots, profiles, gpu, speed_class, lacks,
-                         image_digests, speed, machine_id)
+                         image_digests, machine_id)
     select h.id, h.host, h.node, h.queues, h.slots, h.profiles, h.gpu, h.speed_class, h.lacks,
-           coalesce(h.image_digests, '{}'), h.speed, v_machine
+           coalesce(h.image_digests, '{}'), v_machine
       from jsonb_to_record(p_worker) as h(id text, host text, node text, queues text[],
            slots integer, profiles text[], gpu integer, speed_class text, lacks text[],
-           image_digests jsonb, speed double precision)
+           image_digests jsonb)
     on conflict (id) do update
        set host = excluded.host, node = excluded.node, queues = excluded.queues,
            slots = excluded.slots, profiles = excluded.profiles, gpu = excluded.gpu,
            speed_class = excluded.speed_class, lacks = excluded.lacks,
-           image_digests = excluded.image_digests, speed = excluded.speed,
+           image_digests = excluded.image_digests,
            seen_at = clock_timestamp(), live_until = clock_timestamp() + interval '15 seconds'
      where workers.machine_id is not distinct from v_machine;
     if not found then
@@ -384,14 +383,12 @@ begin
            machine_id = w.machine_id, claimed_at = v_now,
            lease_until = v_now + make_interval(secs => lease_seconds)
      where id = m.id;
-    v_is_void_without := m.kind = 'rated' or m.kind = 'scrim' and m.scrim_id is null
+    v_is_void_without := m.kind = 'rated'
         or exists (select 1 from tournament_games g
                     where g.match_id = m.id and g.waits_until > v_now);
     select jsonb_build_object(
                'match_id', m.id, 'attempt', m.attempt + 1,
-               -- A machine must not tell a canary from a rated match.
-               'kind', case when m.kind = 'scrim' and m.scrim_id is null then 'rated' else m.kind end,
-               'game', s.game,
+               'kind', m.kind, 'game', s.game,
                'configuration', s.configuration, 'clock', s.clock, 'memory_mb', s.memory_mb,
                'seed', encode(m.seed, 'hex'), 'lease_seconds', m.lease_seconds,
                'profiles', (select jsonb_agg(profile order by seat) from seats
@@ -622,13 +619,10 @@ begin
     select e.id, p_match, e.position, e.steps, e.replay_digest
       from jsonb_to_recordset(p_episodes)
            as e(id text, position integer, steps integer, replay_digest text);
-    insert into attempts (match_id, attempt, worker, machine_id, speed, node, image_digest,
-                          rules_digest, started_at, ended_at, ended)
+    insert into attempts (match_id, attempt, worker, machine_id, node, image_digest, rules_digest,
+                          started_at, ended_at, ended)
     values (p_match, m.attempt, m.worker, (select machine_id from workers where id = m.worker),
-            (select speed from workers where id = m.worker), p_node, p_image_digest, p_rules_digest,
-            m.claimed_at, v_now, 'finished');
-    update machine_samples set machine_id = (select machine_id from workers where id = m.worker)
-     where match_id = p_match and machine_id is null;
+            p_node, p_image_digest, p_rules_digest, m.claimed_at, v_now, 'finished');
 
     if m.kind = 'rated' then
         v_no := lease_accept(m);

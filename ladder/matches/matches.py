@@ -69,7 +69,6 @@ def create_match(
     kind: MatchKind,
     lineup: Sequence[LineupSeat],
     seed: bytes | None = None,
-    queue: str | None = None,
     scrim_id: ScrimId | None = None,
     rejudges: MatchId | None = None,
     turn: int = 0,
@@ -77,8 +76,8 @@ def create_match(
 ) -> MatchId:
     """Queues a match of this lineup; by default the system's generator draws a 128-bit seed.
 
-    A rated match counts as in flight for its entries. Each seat with a GPU profile needs a GPU, and
-    such a match waits in the GPU queue. Matches with a lower ``turn`` get their messages first. A
+    A rated match counts as in flight for its entries. With a GPU profile in a seat it needs a GPU,
+    and waits in the GPU queue. Matches with a lower ``turn`` get their messages first. A
     worker claims a match that ``goes_first`` whatever message it took.
 
     ``rejudges`` names a finished rated match to replace, and needs the same lineup. It is refused
@@ -104,8 +103,6 @@ def create_match(
         "rejudges": rejudges,
         "seed": seed.hex(),
     }
-    if queue is not None:
-        row["queue"] = queue
     conn.execute(INSERT_MATCHES, (Jsonb([row]), season.id))
     _insert_seats(conn, [row["id"]], [lineup])
     return MatchId(row["id"])

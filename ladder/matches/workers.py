@@ -27,8 +27,6 @@ class WorkerHello:
     lacks: tuple[str, ...] = ()
     image_digests: Mapping[str, str] = field(default_factory=dict)
     """Digests of the node's images, by profile."""
-    speed: float | None = None
-    """Work per second that the worker measured; None: not measured."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ladder.entries import agents
 from ladder.entries.request_models import NewAgent
-from ladder.enums import MachineTier
+from ladder.enums import AgentMachines
 from ladder.field_types import Name
 from ladder.ids import AgentId
 from services.http import permissions
@@ -31,16 +31,14 @@ class AgentOut(BaseModel):
     team_name: str
     slug: str = Field(examples=["flood"])
     name: str = Field(examples=["Flood"])
-    machine_tier: MachineTier = Field(
-        description="the least trusted machines that may run it; shown to everybody"
-    )
+    machines: AgentMachines = Field(description="which may run it; shown to everybody")
     created_at: datetime
 
 
 class AgentChange(BaseModel):
     model_config = ConfigDict(extra="forbid")
     name: Name | None = None
-    machine_tier: MachineTier | None = None
+    machines: AgentMachines | None = None
 
 
 @router.post(

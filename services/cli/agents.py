@@ -6,16 +6,15 @@ from typing import Annotated, Final
 
 import typer
 
-from ladder.enums import MachineTier
+from ladder.enums import AgentMachines
 from services.cli.display import AsJson, print_json, stdout, table
 from services.cli.name_lookup import FIRST_UPLOAD, own_agent
 from services.cli.saved_login import connect
 
 agents = typer.Typer(help="List your agents, and choose their machines.", no_args_is_help=True)
 MACHINES: Final = {
-    MachineTier.TRUSTED: "trusted machines alone",
-    MachineTier.MEMBER: "trusted machines and those of members",
-    MachineTier.VOLUNTEER: "all machines that joined",
+    AgentMachines.TRUSTED: "trusted machines only",
+    AgentMachines.ANY: "any machine that joined",
 }
 
 
@@ -34,7 +33,7 @@ def list_agents(as_json: AsJson = False) -> None:
                 row["slug"],
                 row["name"],
                 row["team_name"],
-                row["machine_tier"],
+                row["machines"],
                 row["id"],
             )
             for row in rows
@@ -46,19 +45,17 @@ def list_agents(as_json: AsJson = False) -> None:
 @agents.command("machines")
 def choose_machines(
     agent: Annotated[str, typer.Argument(help="Name, slug or id.")],
-    tier: Annotated[
-        MachineTier, typer.Argument(help="The least trusted machines that may run it.")
-    ],
+    machines: Annotated[AgentMachines, typer.Argument(help="The machines that may run it.")],
     as_json: AsJson = False,
 ) -> None:
-    """Choose the machines that may run an agent, and so read its files: trusted ones alone, also
-    those of members, or also those of volunteers."""
+    """Choose the machines that may run an agent, and so read its files: trusted ones only, or any
+    machine that joined."""
     with connect() as ladder:
-        changed = ladder.change_agent(own_agent(ladder, agent)["id"], machine_tier=tier.value)
+        changed = ladder.change_agent(own_agent(ladder, agent)["id"], machines=machines.value)
     if as_json:
         print_json(changed)
     else:
-        stdout.print(f"{changed['name']} runs on: {MACHINES[tier]}")
+        stdout.print(f"{changed['name']} runs on: {MACHINES[machines]}")
 
 
 def register(app: typer.Typer) -> None:

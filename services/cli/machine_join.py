@@ -13,8 +13,8 @@ import httpx
 import typer
 
 from ladder.errors import LadderError
-from ladder.machines import addresses, certificates
-from ladder.machines.certificates import WrongCertificate
+from ladder.machines import connections
+from ladder.machines.connections import WrongCertificate
 from sandbox.doctor.checks import examine_machine
 from services.api_client import Client, Unreachable
 from services.api_client.connection import TIMEOUT_SECONDS
@@ -117,7 +117,7 @@ def find_credentials(
     if address is None or code is None:
         raise MissingInput("give the address and the code that `peck machine invite` printed")
     try:
-        site = addresses.check_web_address("the address of the site", address)
+        site = connections.check_web_address("the address of the site", address)
     except LadderError as error:
         raise MissingInput(str(error)) from None
     report = None if has_node else examine_machine()
@@ -131,13 +131,13 @@ def find_credentials(
 def request_credentials(site: str, code: str, name: str) -> Credentials:
     """Joins the site with the code. Raises ApiError, Unreachable, and MissingInput for addresses
     without TLS and for a site with another certificate than the code names."""
-    secret, wanted = certificates.split_code(code)
-    with Client(site, http=pinned_client(site, wanted)) as ladder:
+    secret, fingerprint = connections.split_code(code)
+    with Client(site, http=pinned_client(site, fingerprint)) as ladder:
         # Sent once: a code acts once, so a second request could only fail.
         got = ladder.send("POST", "/v1/machines/join", json={"code": secret, "name": name}).json()
     try:
-        addresses.check_database_address("database_url", got["database_url"])
-        addresses.check_redis_address("redis_url", got["redis_url"])
+        connections.check_database_address("database_url", got["database_url"])
+        connections.check_redis_address("redis_url", got["redis_url"])
     except LadderError as error:
         raise MissingInput(f"{UNSAFE}: {error}") from None
     return Credentials(
@@ -152,15 +152,15 @@ def request_credentials(site: str, code: str, name: str) -> Credentials:
     )
 
 
-def pinned_client(site: str, wanted: str) -> httpx.Client | None:
+def pinned_client(site: str, fingerprint: str) -> httpx.Client | None:
     """A client that speaks to the certificate with this fingerprint alone. None for a site without
     TLS on this machine. Raises MissingInput, Unreachable."""
     if not site.startswith("https://"):
         return None
-    if not wanted:
+    if not fingerprint:
         raise MissingInput(UNPINNED)
     try:
-        context = certificates.pinned_context(site, wanted)
+        context = connections.pinned_context(site, fingerprint)
     except WrongCertificate as error:
         raise MissingInput(f"{error}. The code was not used") from None
     except OSError as error:

@@ -30,7 +30,7 @@ Owner = Annotated[
 def invite_machine(
     tier: Annotated[
         MachineTier, typer.Option(help="How far the machine is trusted.")
-    ] = MachineTier.MEMBER,
+    ] = MachineTier.CHECKED,
     owner: Owner = None,
     as_json: AsJson = False,
 ) -> None:
@@ -44,7 +44,7 @@ def invite_machine(
     stdout.print(f"./peck machine join {made['address']} {made['code']}")
     if tier is not MachineTier.TRUSTED:
         stdout.print(
-            f"it joins as a {tier}, so it plays only agents whose owners agreed to that;"
+            "it joins as a checked machine, so it plays only agents that any machine may run;"
             " --tier trusted lets it play all"
         )
 
@@ -121,9 +121,7 @@ def show_machine(name: Machine, as_json: AsJson = False) -> None:
             ("running", str(found["running"])),
             ("quarantine", found["quarantine_reason"] or "no"),
             ("mismatches", str(found["mismatches"])),
-            ("samples", f"{found['samples']}, with other moves: {found['different']}"),
-            ("charged time", ratio_text(found["time_ratio"])),
-            ("measured speed", "" if found["speed"] is None else f"{found['speed']:.0f}"),
+            ("compared", f"{found['samples']}, with other moves: {found['different']}"),
             ("speed", ", ".join(found["speed_classes"])),
             ("lacks", "; ".join(found["lacks"])),
         ],
@@ -188,11 +186,6 @@ def revoke_machine(name: Machine, as_json: AsJson = False) -> None:
         return
     count = len(found["matches"])
     stdout.print(f"revoked {found['machine']['name']}; matches queued again: {count}")
-
-
-def ratio_text(ratio: float | None) -> str:
-    """How charged times compare with those of trusted machines."""
-    return "" if ratio is None else f"{ratio:.2f} of that on trusted machines, for equal speeds"
 
 
 def state_text(row: Json) -> str:

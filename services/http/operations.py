@@ -59,6 +59,8 @@ class Form:
     """The parameter whose name a person must type before the operation is done."""
     prefix: str = ""
     """What the ids of its fields in HTML begin with, if another form of the page shares a name."""
+    confirms: bool = False
+    """Whether a person who has not just signed in gives a credential again first."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from ladder.database.blobs import Blobs
 from ladder.entries import blocked_accounts, entries, remote_agents
 from ladder.leagues import join_requests, season_notices
 from ladder.leagues import seasons as leagues_seasons
-from ladder.machines import lease_blobs, samples, sessions
+from ladder.machines import checks, lease_blobs, machines
 from ladder.matches import lease, matches, workers
 from ladder.moderation import rejudgements
 from ladder.notices import deliveries
@@ -183,7 +183,7 @@ def delete_old_rows(conn: db.Connection) -> dict[str, int]:
     with conn.transaction():
         silent = workers.delete_old_workers(conn)
         stored = lease_blobs.delete_old_uploads(conn)
-        given_up = samples.give_up_samples(conn)
+        given_up = checks.give_up_second_plays(conn)
     with conn.transaction():
         standings = standing_versions.drop_old_rows(conn)
     with conn.transaction():
@@ -200,7 +200,7 @@ def delete_old_rows(conn: db.Connection) -> dict[str, int]:
         "answers_forgotten": answers,
         "workers_forgotten": silent,
         "machine_uploads_forgotten": stored,
-        "machine_samples_given_up": given_up,
+        "second_plays_given_up": given_up,
         "standings_dropped": standings,
         "notices_forgotten": old_notices,
     }
@@ -215,7 +215,7 @@ def delete_unfinished_uploads(blobs: Blobs) -> dict[str, int]:
 def end_machine_sessions(conn: db.Connection) -> dict[str, int]:
     """Ends sessions of machines that keep a transaction or a lock. Logs each."""
     with conn.transaction():
-        ended = sessions.end_held_sessions(conn)
+        ended = machines.end_held_sessions(conn)
     for login in ended:
         log_event("machine_session_ended", level="warning", login=login)
     return {"machine_sessions_ended": len(ended)}

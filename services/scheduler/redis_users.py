@@ -26,12 +26,12 @@ class RedisUsers:
     def renew(self, conn: db.Connection) -> dict[str, int]:
         """Makes lost users again and deletes those of revoked machines. Logs each new failure."""
 
-        def read_wanted() -> dict[str, tuple[str, bool]]:
+        def read_expected() -> dict[str, tuple[str, bool]]:
             with conn.transaction():
                 return machines.redis_logins(conn)
 
         try:
-            changed = redis_users.renew_users(self._client, read_wanted)
+            changed = redis_users.renew_users(self._client, read_expected)
         except (RedisError, OSError) as error:
             trouble = f"{type(error).__name__}: {error}"
             if trouble != self._trouble:

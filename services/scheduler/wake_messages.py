@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 from ladder.database import db
-from ladder.machines import reports, samples
+from ladder.machines import checks
 from ladder.matches import wake_up_messages
 from ladder.notices import deliveries
 from ladder.ratings import fitting, live_ratings
@@ -64,7 +64,7 @@ class WakeMessages:
             return {}
         woken = 0
         due: set[str] = {*live_ratings.seasons_to_rate(conn), *fitting.seasons_to_fit(conn)}
-        if reports.are_waiting(conn) or samples.waiting_samples(conn):
+        if checks.are_waiting(conn):
             due.add(REPORTS)
         for season in sorted(due):
             woken_at = self._rated_at.get(season, -math.inf)

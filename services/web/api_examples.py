@@ -84,7 +84,7 @@ COMMANDS: Final = {
     "read_machine": "machine show MACHINE",
     "revoke_machine": "machine revoke MACHINE",
     "drain_machine": "machine drain MACHINE",
-    "trust_machine": "machine trust MACHINE member",
+    "trust_machine": "machine trust MACHINE checked",
     "resume_machine": "machine resume MACHINE",
     "list_suspects": "suspects LEAGUE",
     "share_place": "share-place TEAM TEAM --league LEAGUE",

@@ -46,13 +46,11 @@ SIGN_UP_MODES: Final = {
 }
 MACHINE_TIERS: Final = {
     "trusted": "trusted: plays everything",
-    "member": "member: a machine of a known person",
-    "volunteer": "volunteer: anybody's machine",
+    "checked": "checked: plays agents that any machine may run, and its results are checked",
 }
 AGENT_MACHINES: Final = {
-    "trusted": "Trusted machines alone: those of the site, and those that its administrators trust",
-    "member": "Also machines of people whom the administrators know",
-    "volunteer": "All machines that joined, also those of volunteers",
+    "trusted": "Trusted machines only: those of the site, and those that its administrators trust",
+    "any": "Any machine that joined, also those of other people, whose results are checked",
 }
 QUOTAS: Final = {
     "tokens": "tokens of a person",

@@ -19,6 +19,7 @@ from starlette.datastructures import FormData
 
 from ladder.database.db import Connection
 from ladder.errors import ConfirmationNeeded, Invalid, LadderError
+from ladder.people import confirmation
 from ladder.people.records import Viewer
 from ladder.slugs import normal_text
 from services.http.app_state import Db
@@ -228,6 +229,8 @@ def form_endpoint(operation: Operation, declared: Form) -> Callable[..., Respons
         sent: FormData, request: Request, conn: Connection, viewer: Viewer, **values: Any
     ) -> Response:
         values = {"request": request, "conn": conn, "viewer": viewer, **values}
+        if declared.confirms:
+            confirmation.require_recent_confirmation(conn, viewer, request.state.session_id)
         form = OperationForm.named(declared.name or operation.name, sent)
         page_forms = PageForms({declared.name or operation.name: form})
 

@@ -18,6 +18,8 @@ from starlette.types import Scope
 
 from services.http.app_state import app_state_of, transaction
 from services.http.problems import PROBLEM_KINDS, ProblemError
+from services.machines import pages as machine_pages
+from services.machines.operations import operations as machine_operations
 from services.members import pages as member_pages
 from services.members.operations import operations as member_operations
 from services.moderation import pages as moderation_pages
@@ -51,7 +53,6 @@ from services.web import (
     league_state,
     leagues,
     live,
-    machines,
     mail_address,
     matches,
     new_league,
@@ -127,13 +128,14 @@ PARTS = (
     *(confirm, device, upload, new_league, certainty),
     *(api_reference, rosters),
     *(finding, documents, atom_feeds, privacy),
-    *(administration, machines, agent_machines),
+    *(administration, agent_machines),
     *(passkeys, identities, recover, mail_address, sign_up_address),
     *(new_tournament, shows, tournament_lists, tournaments),
     *(home, league_state, edit_league, new_season, rehearsals, season_charts),
 )
 FEATURES = (
     team_operations,
+    machine_operations,
     member_operations,
     moderation_operations,
     notice_operations,
@@ -144,6 +146,7 @@ ROUTERS = (
     router,
     *(part.router for part in PARTS),
     team_pages.router,
+    machine_pages.router,
     moderation_pages.router,
     member_pages.router,
     notice_pages.router,

@@ -21,13 +21,13 @@ FILES = ("docker-compose.yml", "deploy/machines.compose.yml")
 JOIN = """
 import json
 from ladder.database import db
-from ladder.machines import invitations, machines
+from ladder.machines import machines
 from ladder.people import tokens, users
 from ladder.settings import Settings
 from services.demo import admin_token
 with db.connect(Settings().database_url) as conn:
     admin = users.viewer_of_token(conn, admin_token(conn, "root"))
-    _, code = invitations.invite_machine(conn, admin)
+    code = machines.invite(conn, admin).code
     machine, secret = machines.join(conn, code, "pond")
 print(json.dumps([machine.login, secret]))
 """
@@ -152,8 +152,8 @@ def test_site_reaches_redis_by_its_password(deployment: Deployment) -> None:
 
 def test_machine_gets_the_private_authority(deployment: Deployment) -> None:
     read = (
-        "from ladder.settings import Settings; from ladder.machines import certificates;"
-        "print(certificates.read_certificates(Settings().machine_certificates))"
+        "from ladder.settings import Settings; from ladder.machines import connections;"
+        "print(connections.read_certificates(Settings().machine_certificates))"
     )
     out = deployment.compose("exec", "-T", "api", "python", "-c", read)
     assert "BEGIN CERTIFICATE" in out

@@ -16,7 +16,8 @@ from ladder.database.db import Connection
 from ladder.entries import entries
 from ladder.entries.records import EntryState
 from ladder.ids import MatchId, UserId
-from ladder.machines import certificates, invitations, machines
+from ladder.machines import connections as ways
+from ladder.machines import machines
 from ladder.matches import history
 from ladder.people import tokens, users
 from ladder.settings import Settings
@@ -26,8 +27,8 @@ from services.app import create_app
 from services.cli.machine_join import find_credentials, request_credentials
 from services.cli.saved_login import MissingInput
 from services.host_checks import StartError
-from services.http.machines import delete_redis_user
 from services.joined_machine import Credentials, JoinedMachine, check_connections, site_connections
+from services.machines.operations import delete_redis_user
 from services.process_supervisor import UpOptions
 from tests import tls_front
 from tests.certificates import Authority, serving
@@ -103,7 +104,7 @@ def credentials(conn: Connection, redis_url: str, site: Site) -> Iterator[Creden
     yield made
     root = users.viewer_of_user(conn, site.root)
     assert root is not None
-    revoked, _ = machines.revoke(conn, root, made.machine)
+    revoked = machines.revoke(conn, root, made.machine).machine
     delete_redis_user(redis_url, revoked.login)
 
 
@@ -179,7 +180,7 @@ def test_a_machine_joins_no_site_with_another_certificate(site: Site, conn: Conn
         request_credentials(front.site(lambda: site.plain), code, "pond")
     with pytest.raises(MissingInput, match="names no certificate"):
         request_credentials(site.address, code.partition(".")[0], "pond")
-    assert len(invitations.list_invitations(conn)) == 1
+    assert len(machines.list_invitations(conn)) == 1
 
 
 def test_a_machine_uses_no_connection_with_an_unchecked_certificate(
@@ -188,7 +189,7 @@ def test_a_machine_uses_no_connection_with_an_unchecked_certificate(
     connections = site_connections(tmp_path, credentials)
     check_connections(connections, credentials.certificates)
     stranger = site_connections(tmp_path, replace(credentials, certificates=""))
-    assert quote(certificates.public_authorities(), safe="") in stranger.database_url
+    assert quote(ways.public_authorities(), safe="") in stranger.database_url
     with pytest.raises(StartError, match=r"the site at .* certificate verify failed"):
         check_connections(stranger, "")
     for part, changed in (

@@ -17,7 +17,7 @@ from ladder.database import db
 from ladder.database.blobs import Blobs, open_blobs
 from ladder.database.db import Connection
 from ladder.ids import MatchId
-from ladder.machines import lease_blobs, machines, reports
+from ladder.machines import checks, lease_blobs, machines
 from ladder.matches import history, lease
 from ladder.matches.records import AttemptFault, EpisodeResult, FinishResult, MatchOrder
 from services.scheduler.wake_messages import WakeMessages
@@ -110,7 +110,7 @@ def test_a_result_counts_after_its_check(
     assert conn.execute(
         "select machine_id is not null from attempts where machine_id is not null"
     ).fetchall() == [(True,)]
-    assert not reports.are_waiting(conn)
+    assert not checks.are_waiting(conn)
 
 
 def flipped(played: Played) -> Played:
@@ -168,7 +168,7 @@ def test_a_result_that_nobody_checks_is_lost(
     report(own, conn, blobs, order, simulated_machine.play(order, POLICIES))
     conn.execute("update matches set lease_until = now() - interval '1 s' where state = 'running'")
     assert lease.reap_lapsed_leases(conn).requeued == 1
-    assert not reports.are_waiting(conn)
+    assert not checks.are_waiting(conn)
     assert state(conn, order.match_id) == "queued"
 
 
@@ -205,6 +205,6 @@ def test_no_form_of_a_report_stops_the_raters(
     )
     tasks.rate_seasons("test")
     assert state(conn, order.match_id) == "queued"
-    assert not reports.are_waiting(conn)
+    assert not checks.are_waiting(conn)
     (machine,) = machines.list_machines(conn)
     assert machine.mismatches == 1

@@ -189,7 +189,7 @@ def test_old_idempotency_answers_are_dropped(conn: Connection) -> None:
         "answers_forgotten": 1,
         "workers_forgotten": 1,
         "machine_uploads_forgotten": 0,
-        "machine_samples_given_up": 0,
+        "second_plays_given_up": 0,
         "standings_dropped": 0,
         "notices_forgotten": 0,
     }

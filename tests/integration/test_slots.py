@@ -13,7 +13,7 @@ from redis import Redis
 
 from ladder.database.blobs import Blobs
 from ladder.ids import MatchId
-from ladder.machines.addresses import with_login
+from ladder.machines.connections import with_login
 from tests.integration.ladder.contest import Contest
 from tests.integration.real_node import RealNode
 from tests.integration.worker_stage import blobs as blobs

@@ -14,7 +14,7 @@ from ladder.database.blobs import Blobs
 from ladder.database.db import Connection
 from ladder.entries import agents, entries
 from ladder.entries.records import Entry
-from ladder.enums import MachineTier, MatchKind
+from ladder.enums import MatchKind
 from ladder.ids import (
     AgentId,
     EntryId,
@@ -26,7 +26,7 @@ from ladder.ids import (
 )
 from ladder.leagues import leagues, seasons
 from ladder.leagues.records import League, Season
-from ladder.machines import invitations
+from ladder.machines import machines
 from ladder.matches import history, matches
 from ladder.matches.records import LineupSeat
 from ladder.people import tokens, users
@@ -171,7 +171,7 @@ def add_machine(conn: Connection, owner: User, name: str) -> None:
     """A machine that joined, without a role in Postgres: roles belong to the server."""
     by = users.viewer_of_user(conn, owner.id)
     assert by is not None
-    invitation, _ = invitations.invite_machine(conn, by, tier=MachineTier.VOLUNTEER)
+    invitation = machines.invite(conn, by)
     machine = ids.new_id("mch")
     conn.execute(
         "insert into machines (id, name, login, secret_hash, invitation_id, tier, owner_id)"

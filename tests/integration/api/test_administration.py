@@ -184,9 +184,9 @@ def test_the_page_of_machines_acts(world: World, admin: Browser) -> None:
     with world.connect() as conn:
         machine = insert_machine(conn, world.users["admin"], "pond")
     path = "/admin/machines"
-    wrong = admin.send(path, f"{path}/pond/trust", tier="member", owner="nobody <i>")
+    wrong = admin.send(path, f"{path}/pond/trust", tier="checked", owner="nobody <i>")
     assert (wrong.status_code, "nobody &lt;i&gt;" in wrong.text) == (422, True)
-    trusted = admin.submit(path, f"{path}/{machine}/trust", tier="volunteer", owner="rival")
+    trusted = admin.submit(path, f"{path}/{machine}/trust", tier="checked", owner="rival")
     assert "of rival" in trusted.text
     assert ">drained<" in admin.submit(path, f"{path}/{machine}/drain").text
     assert ">drained<" not in admin.submit(path, f"{path}/{machine}/resume").text
@@ -200,9 +200,9 @@ def test_a_team_chooses_the_machines_of_its_agent(world: World) -> None:
     agent = world.agents["public.host"]
     path = f"/agents/{agent}/machines"
     with browse(world, "host") as host:
-        assert host.send(path, path, machine_tier="all").status_code == 422
-        host.submit(path, path, machine_tier="volunteer")
-    assert world.client("member").get(f"/v1/agents/{agent}")["machine_tier"] == "volunteer"
+        assert host.send(path, path, machines="all").status_code == 422
+        host.submit(path, path, machines="any")
+    assert world.client("member").get(f"/v1/agents/{agent}")["machines"] == "any"
     with browse(world, "member") as member:
         assert member.get(path).status_code == 403
 

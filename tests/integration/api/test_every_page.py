@@ -36,7 +36,6 @@ PARAMETERS: dict[str, Callable[[World], str]] = {
 """What stands in the path of a page; other parameters get an id that does not exist."""
 ACTS = {
     "/admin/users/{user}/{act}": "block",
-    "/admin/machines/{machine}/{act}": "drain",
     "/tournaments/{tournament}/{act}": "lock",
 }
 FOR_ALL = ("/sign-in", "/sign-up", "/sign-out")

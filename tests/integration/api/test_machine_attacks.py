@@ -157,7 +157,7 @@ def test_credentials_of_a_machine_allow_nothing_beyond_its_lease(
 def test_a_machine_that_is_not_trusted_gets_no_bundle_without_consent(
     site: Site, contest: Contest
 ) -> None:
-    joined = site.join("lake", "volunteer")
+    joined = site.join("lake", "checked")
     assert joined["queues"] == ["open"]
     match = rated(contest)
     bundle = site.conn.execute("select min(digest) from submissions").fetchone()

@@ -19,7 +19,7 @@ from ladder.machines import lease_blobs
 from ladder.matches import history, lease
 from ladder.matches.records import AttemptFault
 from services.api_client import ApiError, Client
-from services.http.machines import require_redis_password
+from services.machines.operations import require_redis_password
 from services.scheduler.redis_users import RedisUsers
 from tests import typed
 from tests.integration.api.machine_site import CONTENT, Machine, Site
@@ -159,7 +159,7 @@ def test_commands_about_machines(site: Site, tmp_path: Path) -> None:
     assert made["id"] in {one["id"] for one in listed}
     left = json.loads(peck("invitations", "--revoke", made["id"], "--json"))
     assert len(left) == len(listed) - 1
-    assert "pond is volunteer; owner: root" in peck("trust", "pond", "volunteer")
+    assert "pond is checked; owner: root" in peck("trust", "pond", "checked")
     assert "pond is trusted; owner: the site" in peck("trust", "pond", "trusted")
     assert "claims no more matches; it is empty" in peck("drain", "pond", "--wait")
     assert "drained" in peck("show", machine)

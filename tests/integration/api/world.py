@@ -37,7 +37,7 @@ from ladder.entries import agents, entries
 from ladder.enums import MatchKind
 from ladder.ids import AgentId, MatchId, SeasonId, UserId, new_id
 from ladder.leagues import seasons
-from ladder.machines import invitations
+from ladder.machines import machines
 from ladder.matches import history, lease, matches, workers
 from ladder.matches.records import EpisodeResult, LineupSeat, MatchOrder, SeatResult
 from ladder.people import tokens, users
@@ -270,8 +270,8 @@ def insert_machine(conn: Connection, admin: str, name: str) -> str:
     """A machine without a role in Postgres: roles belong to the server, which tests share."""
     by = users.viewer_of_user(conn, UserId(admin))
     assert by is not None
-    invitation, code = invitations.invite_machine(conn, by)
-    invitations.use_code(conn, code)
+    invitation = machines.invite(conn, by)
+    conn.execute("update machine_invitations set used_at = now() where id = %s", (invitation.id,))
     machine = new_id("mch")
     conn.execute(
         "insert into machines (id, name, login, secret_hash, invitation_id)"

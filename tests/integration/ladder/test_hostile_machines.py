@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
-from math import inf, nan
 from typing import Any
 
 import psycopg
@@ -13,11 +12,10 @@ import pytest
 
 from ladder.database import db, migrate
 from ladder.database.db import Connection
-from ladder.enums import MachineTier
 from ladder.errors import Conflict, LadderError
-from ladder.machines import invitations, lease_blobs, machines, sessions
-from ladder.machines.addresses import with_login
-from ladder.machines.machines import Machine
+from ladder.machines import lease_blobs, machines
+from ladder.machines.connections import with_login
+from ladder.machines.machines import CHECKED, Machine
 from ladder.matches import lease, workers
 from ladder.matches.records import AttemptFault, EpisodeResult, MatchOrder
 from ladder.people.records import Viewer
@@ -37,8 +35,8 @@ pytestmark = pytest.mark.usefixtures("worker_role")
 def own(
     conn: Connection, database_url: str, joined: tuple[Machine, str], admin: Viewer
 ) -> Iterator[Connection]:
-    """The connection of a volunteer's machine with one worker."""
-    machines.trust(conn, admin, "pond", MachineTier.VOLUNTEER)
+    """The connection of a checked machine with one worker."""
+    machines.trust(conn, admin, "pond", CHECKED)
     with login(database_url, joined) as connection:
         workers.register_worker(connection, hello("pond-1", queues=("open",)))
         yield connection
@@ -100,9 +98,6 @@ def test_a_machine_can_neither_lock_nor_flood_nor_mislead(
         "lets the scheduler ask for many queues": register(queues=[f"q{n}" for n in range(3000)]),
         "serves the raters": register(queues=("open", "rate")),
         "has very many GPUs": register(gpu=10**6),
-        "has no speed": register(speed=0.0),
-        "has an endless speed": register(speed=str(inf)),
-        "has no number as its speed": register(speed=str(nan)),
         "turns the text around": register(lacks=("\u202egpj",)),
         "reports a long reason": finish(reason="x" * 60_000),
         "reports control characters": finish(reason="\x1b[2J"),
@@ -149,8 +144,8 @@ def test_a_transaction_of_a_machine_ends(
     locking = b"select id from entries where in_flight > 0 for update nowait"
     with pytest.raises(psycopg.errors.LockNotAvailable):
         conn.execute(locking)
-    assert sessions.end_held_sessions(conn) == []
-    assert len(sessions.end_held_sessions(conn, longest_seconds=0.0)) == 1
+    assert machines.end_held_sessions(conn) == []
+    assert len(machines.end_held_sessions(conn, longest_seconds=0.0)) == 1
     with pytest.raises(psycopg.OperationalError):
         own.execute("select 1")
     assert len(conn.execute(locking).fetchall()) == 4
@@ -243,7 +238,7 @@ def test_join_without_a_limit_on_temporary_files_is_refused(
     try:
         conn.execute("grant all on all tables in schema public to peck_hosting")
         conn.execute("grant peck_machine to peck_hosting with admin option")
-        _, code = invitations.invite_machine(conn, admin)
+        code = machines.invite(conn, admin).code
         with (
             psycopg.connect(with_login(database_url, "peck_hosting", "x")) as hosting,
             pytest.raises(Conflict, match="grant set on parameter temp_file_limit"),

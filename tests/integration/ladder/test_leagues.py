@@ -8,7 +8,7 @@ import pytest
 
 from ladder.database.db import Connection
 from ladder.entries import agents, entries
-from ladder.enums import LeagueRole, MachineTier
+from ladder.enums import AgentMachines, LeagueRole
 from ladder.errors import Conflict, LadderError, NotFound
 from ladder.leagues import leagues, members, seasons
 from ladder.leagues.records import league_resource
@@ -152,8 +152,8 @@ def test_an_agent_belongs_to_the_leagues_of_its_active_entries(contest: Contest)
     with pytest.raises(Conflict, match="slug"):
         agents.create_agent(conn, agent.team_id, "Again", agent.slug)
     assert agents.find_agent(conn, agent.team_id, agent.slug) == agent
-    changed = agents.update_agent(conn, agent.id, machine_tier=MachineTier.TRUSTED)
-    assert (changed.machine_tier, changed.name) == (MachineTier.TRUSTED, agent.name)
+    changed = agents.update_agent(conn, agent.id, machines=AgentMachines.ANY)
+    assert (changed.machines, changed.name) == (AgentMachines.ANY, agent.name)
     contest.pending(agent.id)
     assert agents.leagues_of_agent(conn, agent.id) == []
     entry = contest.active(agent.id)

@@ -1,4 +1,4 @@
-"""Which matches a machine gets: by its tier, the consent of owners, and what its owner plays."""
+"""Which matches a machine gets: by its tier, the choice of owners, and what its owner plays."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import pytest
 
 from ladder.database.db import Connection
 from ladder.entries import agents
-from ladder.enums import MachineTier, MatchKind
+from ladder.enums import AgentMachines, MachineTier, MatchKind
 from ladder.ids import EntryId, MatchId
 from ladder.machines import machines
-from ladder.machines.machines import Machine
+from ladder.machines.machines import CHECKED, Machine, MachineTrust
 from ladder.matches import history, lease, matches, wake_up_messages, workers
 from ladder.matches.records import AttemptFault
 from ladder.matches.workers import WorkerHello
@@ -23,19 +23,19 @@ from tests.integration.ladder.test_machines import login
 
 pytestmark = pytest.mark.usefixtures("worker_role")
 OWN = ("open",)
-MEMBER, VOLUNTEER = MachineTier.MEMBER, MachineTier.VOLUNTEER
+TRUSTED = MachineTrust(tier=MachineTier.TRUSTED)
 
 
 def greeting() -> WorkerHello:
     return hello("pond-1", queues=OWN)
 
 
-def agreed(contest: Contest, *tiers: MachineTier) -> list[EntryId]:
-    """Four entries whose owners let machines of these tiers run them."""
+def agreed(contest: Contest, *choices: AgentMachines) -> list[EntryId]:
+    """Four entries whose owners let these machines run them; any machine by default."""
     made = []
-    for tier in (*tiers, *(VOLUNTEER,) * (4 - len(tiers))):
+    for choice in (*choices, *(AgentMachines.ANY,) * (4 - len(choices))):
         entry = contest.active()
-        agents.update_agent(contest.conn, contest.seat(entry).agent_id, machine_tier=tier)
+        agents.update_agent(contest.conn, contest.seat(entry).agent_id, machines=choice)
         made.append(entry)
     return made
 
@@ -51,9 +51,9 @@ def test_a_machine_plays_only_agents_whose_owners_agreed(
     joined: tuple[Machine, str],
     admin: Viewer,
 ) -> None:
-    machines.trust(conn, admin, "pond", MEMBER)
-    refused = contest.rated(*agreed(contest, MachineTier.TRUSTED))
-    allowed = contest.rated(*agreed(contest, MEMBER))
+    machines.trust(conn, admin, "pond", CHECKED)
+    refused = contest.rated(*agreed(contest, AgentMachines.TRUSTED))
+    allowed = contest.rated(*agreed(contest))
     with login(database_url, joined) as own:
         workers.register_worker(own, greeting())
         assert workers.own_queues(own) == OWN
@@ -63,15 +63,64 @@ def test_a_machine_plays_only_agents_whose_owners_agreed(
         assert order.match_id == allowed
         assert lease.claim_match(own, refused, "pond-1") is None
 
-        machines.trust(conn, admin, "pond", VOLUNTEER)
-        assert history.get_match(conn, allowed).state == "queued"  # it is less trusted now
-        assert lease.claim_match(own, allowed, "pond-1") is None
-        second = contest.rated(*agreed(contest, MEMBER))
-        assert (woken(conn), lease.claim_match(own, second, "pond-1")) == ([], None)
-
-        machines.trust(conn, admin, "pond", MachineTier.TRUSTED)
+        machines.trust(conn, admin, "pond", TRUSTED)
+        assert history.get_match(conn, allowed).state == "running"
         assert workers.own_queues(own) is None
         assert lease.claim_match(own, refused, "pond-1") is not None
+
+
+def test_a_machine_that_is_less_trusted_loses_its_matches(
+    conn: Connection,
+    contest: Contest,
+    database_url: str,
+    joined: tuple[Machine, str],
+    admin: Viewer,
+) -> None:
+    match = contest.rated(*agreed(contest, AgentMachines.TRUSTED))
+    with login(database_url, joined) as own:
+        workers.register_worker(own, hello("pond-1"))
+        assert lease.claim_match(own, match, "pond-1") is not None
+        machines.trust(conn, admin, "pond", CHECKED)
+        assert history.get_match(conn, match).state == "queued"
+        assert lease.claim_match(own, match, "pond-1") is None
+
+
+@pytest.mark.parametrize("stored", ["member", "volunteer"])
+def test_tiers_of_earlier_versions_are_checked(
+    conn: Connection,
+    contest: Contest,
+    database_url: str,
+    joined: tuple[Machine, str],
+    stored: str,
+) -> None:
+    conn.execute("update machines set tier = %s where id = %s", (stored, joined[0].id))
+    assert machines.get_machine(conn, "pond").tier == "checked"
+    refused = contest.rated(*agreed(contest, AgentMachines.TRUSTED))
+    allowed = contest.rated(*agreed(contest))
+    with login(database_url, joined) as own:
+        workers.register_worker(own, greeting())
+        assert workers.own_queues(own) == OWN
+        order = lease.claim_match(own, refused, "pond-1")
+        assert order is not None
+        assert order.match_id == allowed
+
+
+def test_agent_that_allowed_machines_of_members_alone_stays_on_trusted_machines(
+    conn: Connection,
+    contest: Contest,
+    database_url: str,
+    joined: tuple[Machine, str],
+    admin: Viewer,
+) -> None:
+    machines.trust(conn, admin, "pond", CHECKED)
+    lineup = agreed(contest)
+    agent = contest.seat(lineup[0]).agent_id
+    conn.execute("update agents set machine_tier = 'member' where id = %s", (agent,))
+    assert agents.get_agent(conn, agent).machines == "trusted"
+    match = contest.rated(*lineup)
+    with login(database_url, joined) as own:
+        workers.register_worker(own, greeting())
+        assert (woken(conn), lease.claim_match(own, match, "pond-1")) == ([], None)
 
 
 def validation(contest: Contest) -> MatchId:
@@ -122,12 +171,12 @@ def test_trusted_machines_alone_play(
     admin: Viewer,
     made: Callable[[Contest], MatchId],
 ) -> None:
-    machines.trust(conn, admin, "pond", MEMBER)
+    machines.trust(conn, admin, "pond", CHECKED)
     match = made(contest)
     with login(database_url, joined) as own:
         workers.register_worker(own, greeting())
         assert (woken(conn), lease.claim_match(own, match, "pond-1")) == ([], None)
-        machines.trust(conn, admin, "pond", MachineTier.TRUSTED)
+        machines.trust(conn, admin, "pond", TRUSTED)
         assert lease.claim_match(own, match, "pond-1") is not None
 
 
@@ -148,9 +197,9 @@ def test_no_machine_plays_a_season_in_which_its_owner_competes(
         (lineup[0],),
     ).fetchone()
     assert row is not None
-    machines.trust(conn, admin, "pond", tier, owner=row[0])
+    machines.trust(conn, admin, "pond", MachineTrust(tier=tier, owner=row[0]))
     with login(database_url, joined) as own:
         workers.register_worker(own, greeting())
         assert (woken(conn), lease.claim_match(own, match, "pond-1")) == ([], None)
-        machines.trust(conn, admin, "pond", tier, owner=admin.user_id)
+        machines.trust(conn, admin, "pond", MachineTrust(tier=tier, owner=admin.user_id))
         assert lease.claim_match(own, match, "pond-1") is not None

@@ -15,8 +15,8 @@ from ladder.entries import remote_agents
 from ladder.enums import MachineTier
 from ladder.errors import Conflict, NotFound
 from ladder.ids import MatchId
-from ladder.machines import invitations, lease_blobs, machines
-from ladder.machines.machines import Machine
+from ladder.machines import lease_blobs, machines
+from ladder.machines.machines import Machine, MachineTrust
 from ladder.matches import history, lease, wake_up_messages, workers
 from ladder.matches.records import AttemptFault, FinishResult
 from ladder.people import users
@@ -36,8 +36,8 @@ def admin(conn: Connection) -> Viewer:
 
 @pytest.fixture
 def joined(conn: Connection, admin: Viewer) -> Iterator[tuple[Machine, str]]:
-    _, code = invitations.invite_machine(conn, admin, tier=MachineTier.TRUSTED)
-    made = machines.join(conn, code, "pond")
+    invitation = machines.invite(conn, admin, MachineTrust(tier=MachineTier.TRUSTED))
+    made = machines.join(conn, invitation.code, "pond")
     yield made
     drop_role(conn, made[0])
 
@@ -60,15 +60,16 @@ def queued(conn: Connection, contest: Contest) -> MatchId:
 
 
 def test_a_code_acts_once(conn: Connection, admin: Viewer) -> None:
-    invitation, code = invitations.invite_machine(conn, admin)
+    invitation = machines.invite(conn, admin)
+    code = invitation.code
     assert invitation.expires_at - invitation.created_at == timedelta(hours=24)
-    assert [each.id for each in invitations.list_invitations(conn)] == [invitation.id]
+    assert [each.id for each in machines.list_invitations(conn)] == [invitation.id]
     machine, _ = machines.join(conn, code, "pond")
-    assert invitations.list_invitations(conn) == []
+    assert machines.list_invitations(conn) == []
     for wrong in (code, "", code[:-1]):
         with pytest.raises(NotFound):
             machines.join(conn, wrong, "lake")
-    _, second = invitations.invite_machine(conn, admin)
+    second = machines.invite(conn, admin).code
     with pytest.raises(Conflict, match="name"):
         machines.join(conn, second, "POND")
     assert [each.id for each in machines.list_machines(conn)] == [machine.id]
@@ -77,15 +78,15 @@ def test_a_code_acts_once(conn: Connection, admin: Viewer) -> None:
 
 @pytest.mark.parametrize("end", ["revoked", "expired"])
 def test_a_code_that_ended_joins_nothing(conn: Connection, admin: Viewer, end: str) -> None:
-    invitation, code = invitations.invite_machine(conn, admin)
+    invitation = machines.invite(conn, admin)
     if end == "revoked":
-        invitations.revoke_invitation(conn, admin, invitation.id)
+        machines.revoke_invitation(conn, admin, invitation.id)
         with pytest.raises(NotFound):
-            invitations.revoke_invitation(conn, admin, invitation.id)
+            machines.revoke_invitation(conn, admin, invitation.id)
     else:
         conn.execute("update machine_invitations set expires_at = now() - interval '1 s'")
     with pytest.raises(NotFound):
-        machines.join(conn, code, "pond")
+        machines.join(conn, invitation.code, "pond")
 
 
 def test_a_machine_plays_with_its_own_login(
@@ -171,7 +172,7 @@ def test_a_machine_renews_a_limited_number_of_leases(
             lease.renew_leases(own, asked)
 
 
-@pytest.mark.parametrize(("tier", "most"), [("volunteer", 500), ("trusted", 5000)])
+@pytest.mark.parametrize(("tier", "most"), [("member", 500), ("volunteer", 500), ("trusted", 5000)])
 def test_a_machine_registers_a_limited_number_of_workers(
     conn: Connection, database_url: str, joined: tuple[Machine, str], tier: str, most: int
 ) -> None:
@@ -311,7 +312,7 @@ def test_a_revoked_machine_loses_leases_and_connections_at_once(
     with login(database_url, joined) as own:
         workers.register_worker(own, hello("pond-1"))
         assert lease.claim_match(own, match_id, "pond-1") is not None
-        assert machines.revoke(conn, admin, "pond")[1] == [match_id]
+        assert machines.revoke(conn, admin, "pond").matches == [match_id]
         with pytest.raises(psycopg.OperationalError):
             own.execute("select 1")
     assert history.get_match(conn, match_id).state == "queued"

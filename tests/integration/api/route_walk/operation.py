@@ -33,7 +33,7 @@ ROWS: Final[tuple[Row, ...]] = (
     ("GET", "/v1/machines", None, "401 403 403 403 200", ""),
     ("GET", "/v1/machines/{machine}", None, "401 403 403 403 200", ""),
     ("PUT", "/v1/machines/{machine}/drain", None, "401 403 403 403 200", ""),
-    ("PUT", "/v1/machines/{machine}/trust", {"tier": "member"}, "401 403 403 403 200", ""),
+    ("PUT", "/v1/machines/{machine}/trust", {"tier": "checked"}, "401 403 403 403 200", ""),
     ("DELETE", "/v1/machines/{machine}/drain", None, "401 403 403 403 200", ""),
     ("DELETE", "/v1/machines/{machine}", None, "401 403 403 403 200", ""),
     # Machines alone use these two; test_machines.py does.

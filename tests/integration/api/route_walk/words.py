@@ -10,7 +10,7 @@ from ladder.entries import agents, team_merges
 from ladder.enums import LogAudience, ScrimAudience
 from ladder.ids import AgentId, LeagueId, SeasonId, TeamId, UserId, new_id
 from ladder.leagues import invitations, seasons
-from ladder.machines import invitations as machine_invitations
+from ladder.machines import machines
 from ladder.notices import channels, feeds, inbox
 from ladder.notices.kinds import Form
 from ladder.people import sessions, team_invitations, users
@@ -65,7 +65,7 @@ def words(world: World, league: str) -> dict[str, str]:
         machine = insert_machine(conn, world.users["admin"], f"pond-{league}")
         root = users.viewer_of_user(conn, UserId(world.users["admin"]))
         assert root is not None
-        to_machine, _ = machine_invitations.invite_machine(conn, root)
+        to_machine = machines.invite(conn, root)
     fork, fork_game = fork_rated(world, rated["id"])
     cup = make_tournament(world, league, is_started=True)
     return {

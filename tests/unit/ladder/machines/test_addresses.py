@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ladder.errors import Conflict, Invalid
-from ladder.machines import addresses
+from ladder.machines import connections
 from ladder.settings import Settings
 
 DATABASE = "postgresql://db.example.org/peck?sslmode=verify-full"
@@ -22,7 +22,7 @@ REDIS = "rediss://redis.example.org:6380/0"
     ],
 )
 def test_an_encrypted_or_local_database_is_accepted(url: str) -> None:
-    addresses.check_database_address(addresses.DATABASE, url)
+    connections.check_database_address(connections.DATABASE, url)
 
 
 @pytest.mark.parametrize(
@@ -41,12 +41,12 @@ def test_an_encrypted_or_local_database_is_accepted(url: str) -> None:
 )
 def test_an_unencrypted_database_is_refused(url: str) -> None:
     with pytest.raises(Invalid, match="PECK_MACHINE_DATABASE_URL"):
-        addresses.check_database_address(addresses.DATABASE, url)
+        connections.check_database_address(connections.DATABASE, url)
 
 
 @pytest.mark.parametrize("url", [REDIS, "redis://127.0.0.1:6379/0", "unix:///run/redis.sock?db=0"])
 def test_an_encrypted_or_local_redis_is_accepted(url: str) -> None:
-    addresses.check_redis_address(addresses.REDIS, url)
+    connections.check_redis_address(connections.REDIS, url)
 
 
 @pytest.mark.parametrize(
@@ -62,25 +62,25 @@ def test_an_encrypted_or_local_redis_is_accepted(url: str) -> None:
 )
 def test_an_unencrypted_redis_is_refused(url: str) -> None:
     with pytest.raises(Invalid, match="PECK_MACHINE_REDIS_URL"):
-        addresses.check_redis_address(addresses.REDIS, url)
+        connections.check_redis_address(connections.REDIS, url)
 
 
 @pytest.mark.parametrize("url", ["https://peck.example.org/", "http://127.0.0.1:8000"])
 def test_the_address_of_a_site_ends_without_a_slash(url: str) -> None:
-    assert addresses.check_web_address("PECK_BLOBS_URL", url) == url.rstrip("/")
+    assert connections.check_web_address("PECK_BLOBS_URL", url) == url.rstrip("/")
 
 
 @pytest.mark.parametrize("url", ["http://peck.example.org", "peck.example.org", "https://", ""])
 def test_an_unencrypted_site_is_refused(url: str) -> None:
     with pytest.raises(Invalid, match="https://"):
-        addresses.check_web_address("PECK_BLOBS_URL", url)
+        connections.check_web_address("PECK_BLOBS_URL", url)
 
 
 def test_missing_addresses_are_named() -> None:
     with pytest.raises(Conflict, match="PECK_MACHINE_DATABASE_URL and PECK_MACHINE_REDIS_URL"):
-        addresses.machine_addresses(Settings())
+        connections.machine_addresses(Settings())
     with pytest.raises(Conflict, match="set PECK_MACHINE_REDIS_URL"):
-        addresses.machine_addresses(Settings(machine_database_url=DATABASE))
+        connections.machine_addresses(Settings(machine_database_url=DATABASE))
 
 
 @pytest.mark.parametrize(
@@ -93,11 +93,11 @@ def test_missing_addresses_are_named() -> None:
 )
 def test_an_address_with_a_login_is_refused(given: dict[str, str]) -> None:
     with pytest.raises(Invalid, match="user and password"):
-        addresses.check_addresses(Settings.model_validate(given))
+        connections.check_addresses(Settings.model_validate(given))
 
 
 def test_the_login_of_a_machine_joins_the_address() -> None:
-    assert addresses.with_login(DATABASE, "m", "s").startswith("postgresql://m:s@db.example.org/")
-    assert addresses.with_login("unix:///a?db=0", "m", "s") == "unix://m:s@/a?db=0"
-    local = addresses.with_login("postgresql:///peck?host=/run", "m", "s")
+    assert connections.with_login(DATABASE, "m", "s").startswith("postgresql://m:s@db.example.org/")
+    assert connections.with_login("unix:///a?db=0", "m", "s") == "unix://m:s@/a?db=0"
+    local = connections.with_login("postgresql:///peck?host=/run", "m", "s")
     assert local == "postgresql://m:s@/peck?host=/run"

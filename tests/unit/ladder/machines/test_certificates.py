@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ladder.errors import Conflict, Invalid
-from ladder.machines import certificates
-from ladder.machines.certificates import public_authorities, with_authorities
+from ladder.machines import connections
+from ladder.machines.connections import public_authorities, with_authorities
 
 DATABASE = "postgresql://db.example.org/peck?sslmode=verify-full"
 REDIS = "rediss://redis.example.org:6380/0"
@@ -36,14 +36,14 @@ def test_ways_inside_a_machine_stay_as_they_are() -> None:
 
 
 def test_a_code_carries_its_fingerprint_behind_its_secret() -> None:
-    assert certificates.split_code(certificates.code_text("secret", "print")) == ("secret", "print")
-    assert certificates.split_code(certificates.code_text("secret", "")) == ("secret", "")
+    assert connections.split_code(connections.code_text("secret", "print")) == ("secret", "print")
+    assert connections.split_code(connections.code_text("secret", "")) == ("secret", "")
 
 
 def test_an_address_that_machines_may_not_use_makes_no_code() -> None:
     with pytest.raises(Conflict, match="PECK_BASE_URL"):
-        certificates.site_fingerprint("http://peck.example.org", "")
-    assert certificates.site_fingerprint("http://127.0.0.1:8000", "") == ""
+        connections.site_fingerprint("http://peck.example.org", "")
+    assert connections.site_fingerprint("http://127.0.0.1:8000", "") == ""
 
 
 def test_a_file_without_certificates_is_refused(tmp_path: Path) -> None:
@@ -51,5 +51,5 @@ def test_a_file_without_certificates_is_refused(tmp_path: Path) -> None:
     file.write_text("no certificate")
     for name in (str(file), str(tmp_path / "missing.pem")):
         with pytest.raises(Invalid, match="PECK_MACHINE_CERTIFICATES"):
-            certificates.read_certificates(name)
-    assert certificates.read_certificates("") == ""
+            connections.read_certificates(name)
+    assert connections.read_certificates("") == ""

@@ -1,4 +1,4 @@
-"""Second plays and canaries of machines that are not trusted, and what follows from them."""
+"""Second plays of matches of checked machines, and quarantine."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from benchmarks import simulated_machine
 from games.episode import to_bytes
 from ladder.database.blobs import Blobs
 from ladder.database.db import Connection
-from ladder.enums import MachineTier
+from ladder.enums import MatchKind
 from ladder.ids import MatchId
-from ladder.machines import lease_blobs, machines, residuals, samples
-from ladder.machines.machines import Machine
-from ladder.matches import history, lease, wake_up_messages, workers
+from ladder.machines import checks, lease_blobs, machines
+from ladder.machines.machines import CHECKED, Machine
+from ladder.matches import lease, workers
 from ladder.matches.records import EpisodeResult, MatchOrder
 from ladder.moderation import result_search
 from ladder.moderation.result_search import Predicate
@@ -31,10 +31,9 @@ from tests.integration.test_result_checks import conn as conn
 from tests.integration.test_result_checks import contest as contest
 from tests.integration.test_result_checks import own as own
 from workers import result_checks
-from workers.result_checks import check_waiting_reports
-from workers.sample_comparison import compare_waiting
+from workers.result_checks import check_waiting_reports, compare_second_plays
 
-SEEDS = [bytes([number]) * 16 for number in range(4)]
+SEEDS = [bytes([number]) * 16 for number in range(checks.MOST_DIFFERENT + 1)]
 """Agents, seeds and lies decide all moves, so these tests play the same games each time."""
 pytestmark = pytest.mark.usefixtures("worker_role")
 
@@ -49,18 +48,18 @@ class Always(Random):
 
 @dataclass
 class Pond:
-    """A volunteer's machine beside a trusted worker."""
+    """A checked machine beside a trusted worker."""
 
     conn: Connection
     own: Connection
     contest: Contest
     blobs: Blobs
 
-    def play(self, match_id: MatchId, *, lie: bool = False, slowness: float = 1.0) -> MatchOrder:
+    def play(self, match_id: MatchId, *, lie: bool = False) -> MatchOrder:
         """Plays as the machine."""
         order = lease.claim_match(self.own, match_id, "pond-1")
         assert order is not None
-        played = simulated_machine.play(order, POLICIES, speed=slowness)
+        played = simulated_machine.play(order, POLICIES)
         if lie:
             first = [seat.placement for seat in played.seats].index(1)
             played = simulated_machine.play(order, POLICIES, lie=first)
@@ -72,7 +71,7 @@ class Pond:
         rows = self.conn.execute(
             "select id from matches where state = 'queued' and queue = 'scrim' order by id"
         ).fetchall()
-        workers.register_worker(self.conn, hello("w1", speed=1.0, slots=50))
+        workers.register_worker(self.conn, hello("w1", slots=50))
         for (match_id,) in rows:
             order = lease.claim_match(self.conn, match_id, "w1")
             assert order is not None
@@ -101,8 +100,7 @@ class Pond:
     def check(self) -> None:
         check_waiting_reports(self.conn, self.blobs, lambda: False, lambda: None)
         self.play_at_home()
-        for _ in range(2):  # controls first, then their samples
-            compare_waiting(self.conn, self.blobs, lambda: False, lambda: None)
+        compare_second_plays(self.conn, self.blobs, lambda: False, lambda: None)
 
     def machine(self) -> Machine:
         (found,) = machines.list_machines(self.conn)
@@ -118,94 +116,105 @@ def pond(
     monkeypatch: pytest.MonkeyPatch,
 ) -> Pond:
     monkeypatch.setattr(result_checks, "CHANCE", Always())
-    workers.register_worker(own, hello("pond-1", queues=("open",), speed=0.5))
+    workers.register_worker(own, hello("pond-1", queues=("open",)))
     return Pond(conn, own, contest, blobs)
 
 
-def test_a_match_is_played_again_and_compared(pond: Pond, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_match_is_played_again_and_compared(pond: Pond) -> None:
     lineup = agreed(pond.contest)
-    pond.play(pond.contest.rated(*lineup, seed=SEEDS[0]), slowness=2.0)
+    pond.play(pond.contest.rated(*lineup, seed=SEEDS[0]))
     pond.check()
-    found = pond.machine()
-    assert (found.samples, found.different) == (1, 0)
-    assert found.time_ratio == pytest.approx(1.0, abs=0.35)  # twice the time at half the speed
+    assert (pond.machine().samples, pond.machine().different) == (1, 0)
     pond.play(pond.contest.rated(*lineup, seed=SEEDS[1]), lie=True)
     pond.check()
     assert (pond.machine().samples, pond.machine().different) == (2, 1)
-    with monkeypatch.context() as patch:
-        patch.setattr(residuals, "LATEST", 1)
-        (latest,) = residuals.read_evidence(pond.conn)
-    assert (latest.samples, latest.different, latest.log_time_ratios) == (1, 1, [])
-    pond.play(pond.contest.rated(*lineup, seed=SEEDS[2]), slowness=0.0)
-    pond.check()
-    ratio = pond.machine().time_ratio
-    assert ratio is not None
-    assert ratio < 0.2, "no charged time is compared too"
+    assert not checks.are_waiting(pond.conn)
 
 
-def test_nobody_sees_controls_and_a_canary_looks_like_a_rated_match(
-    pond: Pond, admin: Viewer
-) -> None:
-    lineup = agreed(pond.contest)
-    pond.play(pond.contest.rated(*lineup, seed=SEEDS[0]))
-    pond.check()  # makes the control of a canary
-    pond.play(pond.contest.rated(*lineup, seed=SEEDS[1]))
+def test_other_moves_of_a_lineup_that_is_not_repeatable_do_not_count(pond: Pond) -> None:
+    match = pond.contest.rated(*agreed(pond.contest), seed=SEEDS[0])
+    pond.play(match, lie=True)
+    check_waiting_reports(pond.conn, pond.blobs, lambda: False, lambda: None)
+    pond.conn.execute(
+        "update matches set seed = %s where id = (select first_match_id from machine_controls)",
+        (SEEDS[1],),
+    )
+    pond.play_at_home()
+    assert compare_second_plays(pond.conn, pond.blobs, lambda: False, lambda: None) == 1
+    assert (pond.machine().samples, pond.machine().different) == (0, 0)
+    assert not checks.are_waiting(pond.conn)
+
+
+def test_nobody_sees_second_plays(pond: Pond) -> None:
+    rated = pond.contest.rated(*agreed(pond.contest), seed=SEEDS[0])
+    pond.play(rated)
     pond.check()
-    (canary,) = [match for _, match in wake_up_messages.mark_matches_woken(pond.conn, {"open": 9})]
-    assert lease.claim_match(pond.conn, canary, "w1") is None  # a trusted worker
-    rated = pond.contest.rated(*lineup)
-    usual = lease.claim_match(pond.own, rated, "pond-1")
-    order = pond.play(canary)
-    assert usual is not None
-    assert (order.kind, order.excused_seats, order.attempt) == (
-        usual.kind, usual.excused_seats, usual.attempt,
-    )  # fmt: skip
-    assert order.digests == usual.digests
-    pond.check()
-    assert history.get_match(pond.conn, canary).state == "finished"
-    assert pond.machine().different == 0
-    assert samples.queue_canary(pond.conn, pond.contest.season, Random(1)) is None  # it had it
-    hidden = pond.conn.execute("select id from matches where kind = 'scrim'").fetchall()
-    assert len(hidden) >= 4
-    owner = Viewer(user_id=None)
-    seen, values = visibility.visible_matches(owner)
+    hidden = pond.conn.execute(
+        "select id from matches where kind = %s", (MatchKind.SCRIM,)
+    ).fetchall()
+    assert len(hidden) == 2
+    visible, values = visibility.visible_matches(Viewer(user_id=None))
     shown = pond.conn.execute(
         "select m.id from matches m join seasons s on s.id = m.season_id"
-        f" left join scrims c on c.id = m.scrim_id where {seen}".encode(),
+        f" left join scrims c on c.id = m.scrim_id where {visible}".encode(),
         values,
     ).fetchall()
     assert not set(hidden) & set(shown)
-    assert {match for (match,) in shown} >= {rated}
-    assert pond.conn.execute("select count(*) from acceptances").fetchone() == (2,)
+    assert (rated,) in shown
+    assert pond.conn.execute("select count(*) from acceptances").fetchone() == (1,)
+
+
+def test_trusted_machines_alone_play_second_plays(pond: Pond) -> None:
+    pond.play(pond.contest.rated(*agreed(pond.contest), seed=SEEDS[0]))
+    check_waiting_reports(pond.conn, pond.blobs, lambda: False, lambda: None)
+    rows = pond.conn.execute("select id from matches where kind = 'scrim'").fetchall()
+    assert [lease.claim_match(pond.own, match, "pond-1") for (match,) in rows] == [None, None]
+    assert pond.play_at_home() == 2
 
 
 def test_a_liar_goes_into_quarantine_until_it_is_trusted_again(pond: Pond, admin: Viewer) -> None:
     lineup = agreed(pond.contest)
-    played = [pond.contest.rated(*lineup, seed=seed) for seed in SEEDS]
-    for match in played[:3]:
+    *lies, last = [pond.contest.rated(*lineup, seed=seed) for seed in SEEDS]
+    for match in lies[:-1]:
         pond.play(match, lie=True)
     pond.check()
+    assert pond.machine().quarantined_at is None
+    pond.play(lies[-1], lie=True)
+    pond.check()
     found = pond.machine()
-    assert (found.samples, found.different) == (3, 3)
+    assert (found.samples, found.different) == (len(lies), len(lies))
     assert found.quarantined_at is not None
-    assert lease.claim_match(pond.own, played[3], "pond-1") is None
+    assert lease.claim_match(pond.own, last, "pond-1") is None
     assert pond.conn.execute(
         "select user_id from notices where kind = 'machine_quarantined'"
     ).fetchall() == [(admin.user_id,)]
     suspects = result_search.find_suspects(
         pond.conn, pond.contest.season.id, Predicate(machine="POND")
     )
-    assert {one.match_id for one in suspects} == set(played[:3])
-    again = machines.trust(pond.conn, admin, "pond", MachineTier.VOLUNTEER)
+    assert {one.match_id for one in suspects} == set(lies)
+    again = machines.trust(pond.conn, admin, "pond", CHECKED)
     assert (again.quarantined_at, again.samples) == (None, 0)
-    assert residuals.judge_machines(pond.conn) == []
-    assert lease.claim_match(pond.own, played[3], "pond-1") is not None
+    assert checks.judge_machines(pond.conn) == []
+    assert lease.claim_match(pond.own, last, "pond-1") is not None
 
 
-def test_samples_that_do_not_end_are_given_up(pond: Pond) -> None:
+def test_only_the_latest_compared_matches_count(
+    pond: Pond, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checks, "LATEST", 1)
+    monkeypatch.setattr(checks, "MOST_DIFFERENT", 1)
+    lineup = agreed(pond.contest)
+    pond.play(pond.contest.rated(*lineup, seed=SEEDS[0]), lie=True)
+    check_waiting_reports(pond.conn, pond.blobs, lambda: False, lambda: None)
+    pond.play(pond.contest.rated(*lineup, seed=SEEDS[1]))
+    pond.check()
+    assert (pond.machine().different, pond.machine().quarantined_at) == (1, None)
+
+
+def test_second_plays_that_do_not_end_are_given_up(pond: Pond) -> None:
     pond.play(pond.contest.rated(*agreed(pond.contest)))
     check_waiting_reports(pond.conn, pond.blobs, lambda: False, lambda: None)
     pond.conn.execute("update machine_samples set created_at = now() - interval '2 days'")
-    pond.conn.execute("update machine_controls set created_at = now() - interval '2 days'")
-    assert samples.give_up_samples(pond.conn) == 3
-    assert samples.waiting_samples(pond.conn) == []
+    assert checks.give_up_second_plays(pond.conn) == 1
+    pond.play_at_home()
+    assert checks.list_played_again(pond.conn) == []

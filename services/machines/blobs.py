@@ -2,21 +2,53 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request, Response
+from typing import Annotated
+
+from fastapi import APIRouter, Request, Response, Security
 from fastapi.responses import RedirectResponse, StreamingResponse
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.concurrency import run_in_threadpool
 
 from ladder.ids import UserId
-from ladder.machines import lease_blobs
+from ladder.machines import lease_blobs, machines
+from ladder.machines.machines import Machine
 from services.http import uploads
 from services.http.app_state import AppState, app_state_of, transaction
 from services.http.lazy_routes import LazyRoute
-from services.http.machines import KnownMachine
 from services.http.path_parameters import Digest
 from services.http.problems import ProblemError, problem_responses
 
 router = APIRouter(prefix="/v1/machine/blobs", tags=["machines"], route_class=LazyRoute)
 BYTES = {"application/octet-stream": {"schema": {"type": "string"}}}
+bearer = HTTPBearer(
+    auto_error=False,
+    scheme_name="machine",
+    description="The secret of a machine, from POST /v1/machines/join.",
+)
+
+
+async def machine_of_request(
+    request: Request,
+    credentials: Annotated[HTTPAuthorizationCredentials | None, Security(bearer)],
+) -> Machine:
+    """The machine of the secret. Uses a transaction of its own, so that a slow body holds no
+    connection. Raises ProblemError for a wrong or revoked one."""
+
+    def find(secret: str) -> Machine | None:
+        with transaction(app_state_of(request)) as conn:
+            return machines.machine_of_secret(conn, secret)
+
+    machine = None
+    if credentials is not None:
+        machine = await run_in_threadpool(find, credentials.credentials)
+    if machine is None:
+        raise ProblemError(
+            "unauthorized", "Send the secret of a machine that joined and was not revoked."
+        )
+    return machine
+
+
+KnownMachine = Annotated[Machine, Security(machine_of_request)]
 
 
 @router.get(

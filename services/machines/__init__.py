@@ -1,0 +1,1 @@
+"""Machines that join and play matches: operations, the page of administrators, and blobs."""
