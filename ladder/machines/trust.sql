@@ -96,6 +96,7 @@ begin
 end $$;
 
 revoke execute on function
+    machine_tier(text),
     lease_is_open(matches),
     lease_allows(text, matches),
     lease_own_queue(),
