@@ -387,40 +387,37 @@ class MoveCosts:
     def cost_so_far(self, started_at: float, now: float) -> MoveCost:
         """The cost of the move if it ended now. Moments on the clock of ``time.monotonic``."""
         meter, before = self._meter, self._before
-        cpu = self._used_cpu() if meter.has_cpu else None
+        can_forgive = meter.can_forgive
         move = MoveFacts(
-            wall_seconds=now - started_at,
-            cpu_seconds=cpu,
-            own_wait_seconds=self._own.waited_seconds(started_at, now),
-            unsent_seconds=self._unsent_seconds,
-            stale_seconds=self._stale_seconds,
-            free_seconds=self._free_seconds,
-            patience_seconds=self.patience_seconds,
-            spare_limit_seconds=self._spare_limit_seconds,
-            cpus=meter.cpus,
-            can_forgive=meter.can_forgive,
-            by_wall=meter.by_wall,
+            now - started_at,
+            self._used_cpu() if meter.has_cpu else None,
+            self._own.waited_seconds(started_at, now),
+            self._unsent_seconds,
+            self._stale_seconds,
+            self._free_seconds,
+            self.patience_seconds,
+            self._spare_limit_seconds,
+            meter.cpus,
+            can_forgive,
+            meter.by_wall,
         )
         after = before
-        if meter.can_forgive:
+        if can_forgive:
             pressure = meter.pressure_seconds()
-            after = before._replace(
-                pressure=pressure,
-                contended=meter.contended_seconds,
-                queue=meter.queue_seconds(),
-            )
+            waits = now, pressure, meter.contended_seconds, meter.queue_seconds()
+            after = Reading(*waits, before.others_cpu, before.stolen, before.losses)
             if waited_seconds(before, after, move) > 0:
                 others_cpu = sum(map(CpuMeter.cpu_seconds, self._others))
-                after = after._replace(others_cpu=others_cpu)
+                after = Reading(*waits, others_cpu, before.stolen, before.losses)
         charge = charge_move(before, after, move)
         if charge.cost.charged_seconds > self._free_seconds:
             # The other counters lower only such a charge, and each reading takes its time.
-            if meter.can_forgive:
-                after = after._replace(stolen=_STOLEN.seconds(now))
-            after = after._replace(losses=meter.losses())
-            if meter.can_forgive:
-                after = after._replace(gone=meter.gone_seconds(now))
-            charge = charge_move(before, after, move)
+            stolen = _STOLEN.seconds(now) if can_forgive else before.stolen
+            losses = meter.losses()
+            gone = meter.gone_seconds(now) if can_forgive else 0.0
+            after = Reading(*after[:5], stolen, losses, gone)
+            if stolen != before.stolen or losses != before.losses or gone:
+                charge = charge_move(before, after, move)
         self._spared_seconds = charge.spared_seconds
         self.unforgiven_now_seconds = charge.unforgiven_seconds
         return charge.cost
@@ -438,14 +435,15 @@ class MoveCosts:
     def close(self, started_at: float, now: float) -> MoveCost:
         """Close the move that ended at ``now`` and return its cost. Freezes a seat that ponders."""
         meter, wall = self._meter, now - started_at
-        self._doubt.end(now)
+        if self._doubt.began_at:
+            self._doubt.end(now)
         self._was_quick = wall < QUICK_SECONDS
         if self._was_quick:
             cost = self._quick_cost(wall, now)
         else:
             cost = self.cost_so_far(started_at, now)
             self._spare_limit_seconds -= self._spared_seconds
-            self._before = self._before._replace(losses=meter.losses())
+            self._before = Reading(*self._before[:6], meter.losses())
             # Only forgiven waiting counts here. An agent that waits on purpose uses up its
             # patience.
             lessened = cost.wall_seconds - cost.charged_seconds - self._spared_seconds

@@ -17,11 +17,11 @@ from sandbox.remote import caller_processes
 ROOT = Path(__file__).parents[4]
 TRIES = """
 import ctypes, errno, json, os, signal, socket, sys, threading, time
-from sandbox.box import allowed_syscalls, harden, seccomp
-from sandbox.remote import syscall_filter
+from sandbox.box import harden, seccomp
+from sandbox.remote import caller_processes
 libc = ctypes.CDLL(None, use_errno=True)
 machine = os.uname().machine
-number = allowed_syscalls.call_numbers(machine)
+number = seccomp.call_numbers(machine)
 number |= {name: pair[machine == "aarch64"] for name, pair in
            {"ptrace": (101, 117), "process_vm_readv": (310, 270), "sendmsg": (46, 211),
             "memfd": (319, 279), "io_uring_setup": (425, 425), "unshare": (272, 97),
@@ -29,7 +29,7 @@ number |= {name: pair[machine == "aarch64"] for name, pair in
 ours, theirs = socket.socketpair()
 os.dup2(ours.fileno(), 3)
 harden.prctl(38, 1)
-seccomp.install_filter(syscall_filter.compile_filter())
+seccomp.install_filter(caller_processes.compile_filter())
 
 def call(name, *args):
     ctypes.set_errno(0)
@@ -60,7 +60,7 @@ refused = {
     "sendmsg": call("sendmsg", 3, 0, 0), "sendmmsg": call("sendmmsg", 3, 0, 0, 0),
     "dup": call("dup", 3), "memfd": call("memfd", null, 0),
     "pair": call("socketpair", 1, 1, 0, 0),
-    "own filter": tried(lambda: seccomp.install_filter(syscall_filter.compile_filter())),
+    "own filter": tried(lambda: seccomp.install_filter(caller_processes.compile_filter())),
     "unix": tried(lambda: socket.socket(socket.AF_UNIX)),
     "packet": tried(lambda: socket.socket(17, socket.SOCK_RAW)),
     "write": tried(lambda: os.open("/dev/null", os.O_WRONLY)),
