@@ -179,11 +179,11 @@ def test_a_charge_is_never_below_the_cpu_time(
 
 @given(st.lists(seconds, min_size=5, max_size=5), seconds, cpus)
 def test_more_cpu_use_never_costs_less(facts: list[float], more: float, granted: float) -> None:
-    charged = charge(*facts, granted).charged_seconds
+    charged = charge(*facts, granted=granted).charged_seconds
     slack = 1e-9 * (1 + more + max(facts))
     for position, is_dearer in enumerate((True, True, False, True, False)):
         changed = [fact + more * (number == position) for number, fact in enumerate(facts)]
-        other = charge(*changed, granted).charged_seconds
+        other = charge(*changed, granted=granted).charged_seconds
         assert other >= charged if is_dearer else other <= charged + slack
 
 
