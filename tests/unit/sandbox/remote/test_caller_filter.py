@@ -43,7 +43,7 @@ def tried(what):
     except OSError as error:
         return errno.errorcode[error.errno]
 
-number["sendmmsg"] = syscall_filter._SENDMMSG[machine]
+number["sendmmsg"] = caller_processes._SENDMMSG[machine]
 parent = os.getppid()
 path = ctypes.create_string_buffer(b"/bin/true")
 null = ctypes.addressof(ctypes.create_string_buffer(8))
