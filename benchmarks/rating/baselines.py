@@ -65,12 +65,15 @@ class Online:
         self._mu, self._sigma = np.zeros(0), np.zeros(0)
         self._games = np.zeros(0, dtype=np.int64)
 
-    def enter(self, parents: Ints) -> None:
+    def enter(self, parents: Ints, *, are_anchors: bool = False) -> None:
         """Add newcomers; a new version of an agent starts like a new agent."""
         count = len(parents)
         self._mu = np.append(self._mu, np.zeros(count))
         self._sigma = np.append(self._sigma, np.full(count, self._sigma0))
         self._games = np.append(self._games, np.zeros(count, dtype=np.int64))
+
+    def ranked(self, active: Ints) -> Flags | None:
+        """None: the newest entry of each team."""
 
     def lineups(self, active: Ints, count: int, rng: np.random.Generator) -> Ints:
         """The next games, as many as asked."""

@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.rating.baselines import View
+from benchmarks.rating.official_ladder import DEFAULTS
 from benchmarks.rating.worlds import Flags, Floats
-from ladder.leagues.medals import MedalRules
+from ladder.leagues.medals import BEST_FIRST, MedalRules
+from ladder.ratings.medal_sealing_rule import Chances, sealed_medal
 from ladder.ratings.official.ranks import draw_ranks, rank_outlook
+from ladder.ratings.official.standing import DRAWS
 
-SEAL = 0.95
-DRAWS = 400
+SEAL = DEFAULTS.medal_confidence
 NORMAL_95 = 1.96
 
 
@@ -35,7 +37,8 @@ class Snapshot:
     sealed_wrong: int
     expected_wrong: float
     wrong: int
-    """The number of awarded medals of a wrong class."""
+    """The number of awarded medals of a wrong class. A sealed one is wrong if its class is too
+    good: the service seals a class or a better one."""
 
 
 def places(strength: Floats) -> NDArray[np.int64]:
@@ -79,7 +82,7 @@ def snapshot(
     best, worst = _possible_rank_range(truth, equal_within)
     awarded = own < 3
     odds = np.diff(ahead.chances, axis=1, prepend=0.0)[np.arange(len(own)), np.minimum(own, 2)]
-    sealed = awarded & (odds >= SEAL)
+    seals = np.array([_sealed_class(chances) for chances in ahead.chances.tolist()])
     wrong = awarded & ((own < np.searchsorted(cuts, best)) | (own > np.searchsorted(cuts, worst)))
     known = np.ones(len(truth), dtype=bool) if steady is None else steady
     gap = view.mu - truth
@@ -92,11 +95,19 @@ def snapshot(
         score_cover=float((off <= NORMAL_95 * view.sigma[known]).mean()),
         top_ten=float((shown[true <= 10] <= 10).mean()),
         awarded=int(awarded.sum()),
-        sealed=int(sealed.sum()),
-        sealed_wrong=int((sealed & wrong).sum()),
+        sealed=int((seals < 3).sum()),
+        sealed_wrong=int(((seals < 3) & (seals < np.searchsorted(cuts, best))).sum()),
         expected_wrong=float((1 - odds[awarded]).sum()),
         wrong=int(wrong.sum()),
     )
+
+
+def _sealed_class(chances: Sequence[float]) -> int:
+    """The class that the service would seal at the end of the season; 3: none."""
+    gold, silver, bronze = chances
+    looks: list[Chances] = [(gold, silver, bronze)]
+    medal = sealed_medal(looks, MedalRules(), SEAL)
+    return 3 if medal is None else BEST_FIRST.index(medal)
 
 
 def games_until(games: Sequence[float], values: Sequence[float], aim: float) -> float | None:

@@ -13,10 +13,8 @@ correlation with the true order of the honest entries.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +22,7 @@ from numpy.typing import NDArray
 from benchmarks.rating import worlds
 from benchmarks.rating.baselines import View, at_random, kaggle_like
 from benchmarks.rating.board_accuracy import medal_classes, places, spearman
-from benchmarks.rating.experiments import FIRST_PRINTED
+from benchmarks.rating.figures import mean_text, seed_parser
 from benchmarks.rating.official_ladder import Official
 from benchmarks.rating.seasons import Flight, Ladder
 from benchmarks.rating.worlds import World
@@ -129,18 +127,13 @@ def row(name: str, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
     ]
     return (
         name,
-        *(
-            f"{np.mean(values):.{digits}f} ±{np.std(values, ddof=1) / sqrt(len(values)):.{digits}f}"
-            for values, digits in columns
-        ),
+        *(mean_text(values, digits) for values, digits in columns),
     )
 
 
 def main() -> None:
     """Print a table for each world."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--first-seed", type=int, default=FIRST_PRINTED)
+    parser = seed_parser(__doc__)
     parser.add_argument("--world", action="append", choices=list(HONEST))
     parser.add_argument("--ladder", action="append", choices=list(LADDERS))
     options = parser.parse_args()

@@ -9,15 +9,13 @@ from the true ones. *before* pairs as if no entry failed and no group existed.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Mapping, Sequence
-from math import sqrt
 
 import numpy as np
 
 from benchmarks.rating import worlds
 from benchmarks.rating.board_accuracy import places
-from benchmarks.rating.experiments import FIRST_PRINTED
+from benchmarks.rating.figures import mean_text, seed_parser
 from benchmarks.rating.official_ladder import Official
 from benchmarks.rating.seasons import Flight
 from benchmarks.report_tables import aligned
@@ -75,19 +73,13 @@ def row(name: str, seasons: Sequence[Sequence[tuple[float, float]]]) -> tuple[st
     columns = [[season[look][kind] for season in seasons] for look in (0, 1) for kind in (0, 1)]
     return (
         name,
-        *(
-            f"{np.mean(values):.1f} ±{np.std(values, ddof=1) / sqrt(len(values)):.1f}"
-            for values in columns
-        ),
+        *(mean_text(values, 1) for values in columns),
     )
 
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--first-seed", type=int, default=FIRST_PRINTED)
-    options = parser.parse_args()
+    options = seed_parser(__doc__).parse_args()
     seeds = range(options.first_seed, options.first_seed + options.seeds)
     heads = [head for look in LOOKS for head in (f"error at {look} games", "own games")]
     lines: list[Sequence[str]] = [("ladder", *heads)]

@@ -10,15 +10,13 @@ their own. *unknown* is the same season in which no version knows its parent.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
-from math import sqrt
 
 import numpy as np
 
 from benchmarks.rating import worlds
 from benchmarks.rating.board_accuracy import places
-from benchmarks.rating.experiments import FIRST_PRINTED
+from benchmarks.rating.figures import mean_text, seed_parser
 from benchmarks.rating.official_ladder import Official
 from benchmarks.rating.seasons import Flight
 from benchmarks.report_tables import aligned
@@ -73,10 +71,7 @@ def distances(seed: int, parents: bool) -> dict[tuple[float, int], list[float]]:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--first-seed", type=int, default=FIRST_PRINTED)
-    options = parser.parse_args()
+    options = seed_parser(__doc__).parse_args()
     seeds = range(options.first_seed, options.first_seed + options.seeds)
     lines: list[Sequence[str]] = [("jump", "parent", *(f"{games} games" for games in GAMES))]
     for parents in (True, False):
@@ -84,9 +79,8 @@ def main() -> None:
         for jump in sorted({abs(each) for each in JUMPS}):
             cells = []
             for games in GAMES:
-                off = [np.mean(one[jump, games]) for one in seasons if (jump, games) in one]
-                error = np.std(off, ddof=1) / sqrt(len(off)) if len(off) > 1 else np.nan
-                cells.append(f"{np.mean(off):.3f} ±{error:.3f}")
+                off = [float(np.mean(one[jump, games])) for one in seasons if (jump, games) in one]
+                cells.append(mean_text(off, 3))
             lines.append((f"{jump} beta", "known" if parents else "unknown", *cells))
     print(f"resubmissions, seeds {seeds[0]}-{seeds[-1]}\n{aligned(lines)}")
 

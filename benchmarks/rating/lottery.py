@@ -12,15 +12,15 @@ end should be those of one upload.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import sqrt
 
 import numpy as np
 
 from benchmarks.rating import worlds
+from benchmarks.rating.figures import mean_text, seed_parser
 from benchmarks.rating.official_ladder import BETA, DEFAULTS, Official
+from benchmarks.rating.seasons import Flight
 from benchmarks.rating.worlds import Ints
 from benchmarks.report_tables import aligned
 
@@ -49,28 +49,30 @@ class Outcome:
 def play_season(seed: int, strategy: str, limit: int | None, agents: int = AGENTS) -> Outcome:
     """Play one season; at most ``limit`` entries of the team are active (None: all)."""
     rng = np.random.default_rng([seed, 7])
-    world = worlds.normal(agents, SEATS, np.random.default_rng([seed, 0]))
+    world = worlds.normal(agents + SEATS, SEATS, np.random.default_rng([seed, 0]))
+    world = worlds.with_anchors(world, SEATS)
     ladder = Official(SEATS, growth=1.0)
     ladder.enter(np.full(agents, -1, np.int32))
+    ladder.enter(np.full(SEATS, -1, np.int32), are_anchors=True)
     others = np.arange(agents - 1, dtype=np.int32)
-    own = [agents - 1]
+    anchors = np.arange(agents, agents + SEATS, dtype=np.int32)
+    own, flight = [agents - 1], Flight(ladder, world, rng)
     for day in range(OPEN_DAYS + FINAL_DAYS):
         if day == OPEN_DAYS:
             ladder.close_uploads()
         for turn in range(UPLOADS):
-            active = np.concatenate([others, own]).astype(np.int32)
-            count = round(len(others) * GAMES / UPLOADS / SEATS)
-            lineups = ladder.lineups(active, count, rng)
-            ladder.learn(lineups, *world.play(lineups, rng))
+            active = np.concatenate([others, anchors, own]).astype(np.int32)
+            left = round(len(others) * GAMES / UPLOADS / SEATS)
+            while left > 0:
+                left -= len(flight.play(active, left))
             if day < OPEN_DAYS and strategy != "one" and (day, turn) != (0, 0):
                 own.append(_upload(world, ladder, own[-1], rng))
                 if strategy == "lucky":
                     _declare_best(ladder, own)
                 if limit is not None and len(own) > limit:
                     ladder.declared.discard(own.pop(0))
-    active = np.concatenate([others, own]).astype(np.int32)
-    ladder.view(active)
-    return _outcome(ladder, world, active, len(others))
+    ladder.view(np.concatenate([others, anchors, own]).astype(np.int32))
+    return _outcome(ladder, world, np.concatenate([others, own]).astype(np.int32), len(others))
 
 
 def _upload(world: worlds.World, ladder: Official, parent: int, rng: np.random.Generator) -> int:
@@ -115,18 +117,13 @@ def row(name: str, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
     digits = (1, 1, 3, 3)
     return (
         name,
-        *(
-            f"{np.mean(values):.{n}f} ±{np.std(values, ddof=1) / sqrt(len(values)):.{n}f}"
-            for values, n in zip(columns, digits, strict=True)
-        ),
+        *(mean_text(values, n) for values, n in zip(columns, digits, strict=True)),
     )
 
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--first-seed", type=int, default=9001)
+    parser = seed_parser(__doc__, 20)
     parser.add_argument("--agents", type=int, default=AGENTS)
     parser.add_argument("--limit", type=int, default=DEFAULTS.team_active_limit)
     parser.add_argument("--strategy", action="append", choices=STRATEGIES)

@@ -38,9 +38,11 @@ START, BETA = DEFAULTS.mu0, DEFAULTS.beta
 class Official:
     """A season of the service: fits after each growth of the log, and a cold fit at the end.
 
+    There are no live ratings: an entry starts at the first mean until a fit includes it.
     ``matchmaker`` replaces the pairing, to test the fit alone. If ``parents`` is False, new
     versions start like new agents. ``bundle`` gives the bundle of each entry. ``growth`` is the
-    growth of the log after which a fit is due. ``weight`` replaces the weight of the medal
+    growth of the log after which a fit is due. The service also makes one 10 s after the last, so
+    1.0 is right for a league that plays slowly. ``weight`` replaces the weight of the medal
     boundaries while uploads are open. Without ``paced``, entries that fail and groups of equals
     play like the others.
     """
@@ -65,6 +67,7 @@ class Official:
         self._parent: list[int] = []
         self.declared: set[int] = set()
         """Entries that their teams declared."""
+        self._are_anchors: list[bool] = []
         self._team: list[int] = []
         """By entry: the first entry of its team. A new version belongs to its parent's team."""
         self._games = np.zeros(0, np.int64)
@@ -77,15 +80,16 @@ class Official:
         self._log = GameTable.empty(seats)
         self._field = SeasonField() if paced else _UnpacedField()
         self._fit: Fit | None = None
-        self._fitted_games = 0
+        self._fitted_games, self._is_stale = 0, False
         self._entrants: list[Entrant] = []
         self._places: dict[EntryId, OfficialPlace] = {}
         self.suspects = SeasonSuspects()
         """Those of the newest standing."""
 
-    def enter(self, parents: Ints) -> None:
+    def enter(self, parents: Ints, *, are_anchors: bool = False) -> None:
         """Adds newcomers, and new versions that start from the estimate of the old ones."""
         count = len(parents)
+        self._are_anchors += [are_anchors] * count
         for entry, parent in enumerate(parents.tolist(), len(self._team)):
             self._team.append(entry if parent < 0 else self._team[parent])
         self._parent += parents.tolist() if self._parents else [-1] * count
@@ -95,7 +99,7 @@ class Official:
 
     def lineups(self, active: Ints, count: int, rng: np.random.Generator) -> Ints:
         """The next games, by the current official standing."""
-        if self.is_fit_due(active):
+        if self.is_fit_due():
             self.refit(active)
         if self._matchmaker is not None:
             board = self._read_board(active)
@@ -134,8 +138,11 @@ class Official:
         self._field.count_games(self._numbers, self._log)
 
     def close_uploads(self) -> None:
-        """Spends later games on the medal boundaries, with nearer partners; ends declarations."""
-        self._terms = replace(self._terms, is_open=False)
+        """Spends later games on the medal boundaries, with nearer partners; ends declarations.
+
+        The next fit is due at once.
+        """
+        self._terms, self._is_stale = replace(self._terms, is_open=False), True
         self.declared = set()
 
     def finish_season(self) -> None:
@@ -145,9 +152,15 @@ class Official:
 
     def view(self, active: Ints) -> View:
         """The official standing with its displayed uncertainty."""
-        if self._fitted_games < len(self._log) or self.is_fit_due(active):
+        placed = self._places.keys() == {entry_id(entry) for entry in active.tolist()}
+        if len(self._log) and not (placed and self._fitted_games == len(self._log)):
             self.refit(active)
         return self._read_board(active)
+
+    def ranked(self, active: Ints) -> Flags:
+        """Which of these stand for a team in the newest standing."""
+        ranks = [self._places[entry_id(entry)].rank for entry in active.tolist()]
+        return np.array([rank is not None for rank in ranks], np.bool_)
 
     def place_of(self, entry: int) -> OfficialPlace:
         """The official place of an entry in the newest standing."""
@@ -169,21 +182,22 @@ class Official:
         renamed = GameTable(number[rows.contenders], rows.ranks, rows.faults)
         return float(np.abs(fit_season(renamed, renumbered).mu[number] - straight).max())
 
-    def is_fit_due(self, active: Ints) -> bool:
-        """Whether the log has grown enough since the last fit, or the field has changed."""
+    def is_fit_due(self) -> bool:
+        """Whether the log has grown enough since the last fit, or uploads have closed.
+
+        A new entry gets its first place with the next fit, as in the service.
+        """
         games = len(self._log)
-        if games == 0 or self._fit is None:
+        if games == 0 or self._fit is None or self._is_stale:
             return games > 0
-        return (
-            games > self._fitted_games and games >= self.growth * self._fitted_games
-        ) or self._places.keys() != {entry_id(entry) for entry in active.tolist()}
+        return games > self._fitted_games and games >= self.growth * self._fitted_games
 
     def refit(self, active: Ints) -> None:
         """Fits the whole log and draws up the standing of these entries."""
         warm = None if self._fit is None else self._fit.messages
         parents = np.array(self._contender_parents, np.int32)
         self._fit = fit_season(self._log, parents, warm=warm)
-        self._fitted_games = len(self._log)
+        self._fitted_games, self._is_stale = len(self._log), False
         self._entrants = [self._entrant(entry) for entry in active.tolist()]
         standing = build_standing(
             self._fit,
@@ -221,7 +235,7 @@ class Official:
             TeamId(f"tea_{self._team[entry]:026d}"),
             int(self._contender[entry]),
             self._parent_number(entry),
-            is_anchor=False,
+            is_anchor=self._are_anchors[entry],
             is_declared=entry in self.declared,
             games=int(self._games[entry]),
         )
@@ -240,14 +254,16 @@ class Official:
             games=int(self._games[entry]),
             in_flight=int(self._in_flight[entry]),
             weight=1.0,
+            is_anchor=self._are_anchors[entry],
         )
 
     def _read_board(self, active: Ints) -> View:
         if self._fit is None:
             return View(np.zeros(len(active)), np.ones(len(active)), np.zeros(len(active)))
-        places = [self._places[entry_id(entry)] for entry in active.tolist()]
-        mu = np.array([place.score for place in places]) / BETA
-        return View(mu, np.array([place.sigma for place in places]) / BETA, mu)
+        places = [self._places.get(entry_id(entry)) for entry in active.tolist()]
+        mu = np.array([START if place is None else place.score for place in places]) / BETA
+        sigma = [DEFAULTS.sigma0 if place is None else place.sigma for place in places]
+        return View(mu, np.array(sigma) / BETA, mu)
 
 
 class _UnpacedField(SeasonField):

@@ -15,16 +15,14 @@ of their 95 % intervals of ranks that hold the true rank.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.rating import worlds
-from benchmarks.rating.experiments import FIRST_PRINTED
+from benchmarks.rating.figures import mean_text, seed_parser
 from benchmarks.rating.official_ladder import BETA, START
 from benchmarks.rating.worlds import Flags, Ints, World
 from benchmarks.report_tables import aligned
@@ -121,18 +119,9 @@ def _told_losses(lineups: Ints, ranks: NDArray[np.int16], faults: Flags) -> Flag
     return np.logical_or(faults, np.logical_and(is_last, of_watched))
 
 
-def mean_text(values: Sequence[float], digits: int) -> str:
-    """The mean with its standard error."""
-    error = np.std(values, ddof=1) / sqrt(len(values))
-    return f"{np.mean(values):.{digits}f} ±{error:.{digits}f}"
-
-
 def main() -> None:
     """Print a table for each rule."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--first-seed", type=int, default=FIRST_PRINTED)
-    options = parser.parse_args()
+    options = seed_parser(__doc__).parse_args()
     seeds = range(options.first_seed, options.first_seed + options.seeds)
     lines: list[Sequence[str]] = [("seats", "games", "before", "ours")]
     for seats in SEATS:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from benchmarks.rating.baselines import View
 from benchmarks.rating.board_accuracy import Snapshot, medal_classes, places, snapshot
+from benchmarks.rating.official_ladder import DEFAULTS
 from benchmarks.rating.worlds import Flags, Floats, Ints, World
 
 GROWTH = 0.05
@@ -25,8 +26,11 @@ class Ladder(Protocol):
     most_in_flight: int | None
     """The most matches in flight; None: whole batches, whose results come at once."""
 
-    def enter(self, parents: Ints) -> None:
-        """Add agents; each item is the agent it replaces, or -1."""
+    def enter(self, parents: Ints, *, are_anchors: bool = False) -> None:
+        """Add agents; each item is the earlier version of the agent, or -1."""
+
+    def ranked(self, active: Ints) -> Flags | None:
+        """Which of these stand for a team; None: the newest entry of each team."""
 
     def lineups(self, active: Ints, count: int, rng: np.random.Generator) -> Ints:
         """The next games."""
@@ -116,6 +120,8 @@ class Life:
     """Rounds a day; agents come and go between rounds."""
 
 
+MOST_OF_TEAM = DEFAULTS.team_active_limit or 1
+"""Entries of a team on the board."""
 SETTLED_DAYS = 5
 """An agent is settled after this many days."""
 FIRST_DAY = 5
@@ -153,9 +159,9 @@ def play_living_season(ladder: Ladder, world: World, life: Life, seed: int) -> S
             ladder.close_uploads()
         for turn in range(life.rounds):
             if day < life.open_days:
-                league.admit(
-                    _draw_arrivals(life, turn, league.active, league.rng), day + turn / life.rounds
-                )
+                newest = league.active[league.newest()]
+                arrivals = _draw_arrivals(life, turn, newest, league.rng)
+                league.admit(arrivals, day + turn / life.rounds)
             league.play()
             if day >= FIRST_DAY:
                 newcomers += league.newcomer_distances()
@@ -181,7 +187,11 @@ _Board = tuple[Ints, NDArray[np.int64]]
 
 
 class _League:
-    """The agents in the league, their arrival times and their games."""
+    """The agents in the league, their arrival times and their games.
+
+    The last agents of the world are anchors, of no team. A new version plays beside the older ones
+    of its team, up to the limit of the service.
+    """
 
     def __init__(self, ladder: Ladder, world: World, life: Life, rng: np.random.Generator) -> None:
         self.ladder, self.world, self.life, self.rng = ladder, world, life, rng
@@ -189,11 +199,14 @@ class _League:
         self.active = np.arange(count, dtype=np.int32)
         self.born = np.zeros(count)
         self.parents = np.full(count, -1, dtype=np.int32)
+        self.teams = np.where(self.active < count - world.anchors, self.active, -1)
         self.games = np.zeros(count, dtype=np.int64)
-        ladder.enter(self.parents)
+        self.flight = Flight(ladder, world, rng)
+        ladder.enter(self.parents[: count - world.anchors])
+        ladder.enter(self.parents[count - world.anchors :], are_anchors=True)
 
     def admit(self, coming: Sequence[int], day: float) -> None:
-        """Add newcomers (-1) and agents that replace others."""
+        """Add newcomers (-1) and new versions; the oldest of a team beyond its limit leave."""
         if not coming:
             return
         entering = np.array(coming, dtype=np.int32)
@@ -201,7 +214,10 @@ class _League:
         self.ladder.enter(entering)
         first = len(self.born)
         fresh = np.arange(first, first + len(coming), dtype=np.int32)
-        self.active = np.concatenate([np.setdiff1d(self.active, entering), fresh])
+        self.teams = np.append(self.teams, np.where(entering < 0, fresh, self.teams[entering]))
+        self.active = np.concatenate([self.active, fresh])
+        newer = newer_of_team(self.teams[self.active])
+        self.active = self.active[newer < MOST_OF_TEAM]
         self.born = np.append(self.born, np.full(len(coming), day))
         self.parents = np.append(self.parents, entering)
         self.games = np.append(self.games, np.zeros(len(coming), dtype=np.int64))
@@ -209,33 +225,67 @@ class _League:
     def play(self) -> None:
         """Play one part of a day."""
         share = self.life.games / self.life.rounds / self.world.seats
-        lineups = self.ladder.lineups(self.active, round(len(self.active) * share), self.rng)
-        self.ladder.learn(lineups, *self.world.play(lineups, self.rng))
-        np.add.at(self.games, lineups.ravel(), 1)
+        left = round(len(self.active) * share)
+        while left > 0:
+            lineups = self.flight.play(self.active, left)
+            np.add.at(self.games, lineups.ravel(), 1)
+            left -= len(lineups)
+
+    def newest(self) -> Flags:
+        """Which of the active entries are the newest of their teams; anchors have none."""
+        teams = self.teams[self.active]
+        newest: Flags = (newer_of_team(teams) == 0) & (teams >= 0)
+        return newest
+
+    def ranked(self) -> Flags:
+        """Which of the active entries stand for their teams."""
+        ranked = self.ladder.ranked(self.active)
+        return self.newest() if ranked is None else ranked
 
     def board(self) -> _Board:
-        return self.active, places(self.ladder.view(self.active).order)
+        order = self.ladder.view(self.active).order
+        ranked = self.ranked()
+        return self.active[ranked], places(order[ranked])
 
     def newcomer_distances(self) -> list[tuple[bool, int, float]]:
-        """The distance of recent newcomers from their true places."""
-        off = np.abs(self.board()[1] - places(self.world.truth(self.active))) / len(self.active)
-        young = (self.born[self.active] >= FIRST_DAY) & (self.games[self.active] <= MOST_GAMES)
-        return [
-            (bool(self.parents[who] >= 0), int(self.games[who]), float(gap))
-            for who, gap in zip(self.active[young], off[young], strict=True)
-        ]
+        """The distance of recent newcomers from their true places among the other teams."""
+        order, truth = self.ladder.view(self.active).order, self.world.truth(self.active)
+        ranked, teams = self.ranked(), self.teams[self.active]
+        born, games = self.born[self.active], self.games[self.active]
+        found = []
+        for at in np.flatnonzero((born >= FIRST_DAY) & (games <= MOST_GAMES) & self.newest()):
+            others = ranked & (teams != teams[at])
+            off = int((order[others] > order[at]).sum()) - int((truth[others] > truth[at]).sum())
+            has_parent = bool(self.parents[self.active[at]] >= 0)
+            found.append((has_parent, int(games[at]), abs(off) / (1 + int(others.sum()))))
+        return found
 
     def snapshot(self, seed: int) -> Snapshot:
         games = float(self.games[self.active].mean())
         view, truth = self.ladder.view(self.active), self.world.truth(self.active)
-        return snapshot(games, view, truth, seed, steady=self.world.crash[self.active] == 0)
+        ranked = self.ranked()
+        view = View(view.mu[ranked], view.sigma[ranked], view.order[ranked])
+        steady = self.world.crash[self.active] == 0
+        return snapshot(games, view, truth[ranked], seed, steady=steady[ranked])
 
 
-def _draw_arrivals(life: Life, turn: int, active: Ints, rng: np.random.Generator) -> list[int]:
-    """The arrivals in this part of the day: the agents they replace, -1 for new ones."""
+def newer_of_team(teams: Ints) -> Ints:
+    """How many later entries have the same team; 0 for those without a team (-1)."""
+    newer = np.zeros(len(teams), np.int32)
+    seen = dict[int, int]()
+    for at in range(len(teams) - 1, -1, -1):
+        team = int(teams[at])
+        if team >= 0:
+            newer[at] = seen.get(team, 0)
+            seen[team] = int(newer[at]) + 1
+    return newer
+
+
+def _draw_arrivals(life: Life, turn: int, newest: Ints, rng: np.random.Generator) -> list[int]:
+    """The arrivals in this part of the day: the agents of which they are versions, -1 for new."""
     day = life.arrivals + life.resubmissions
     numbers = range(turn * day // life.rounds, (turn + 1) * day // life.rounds)
-    replaced = iter(rng.choice(active, len(numbers), replace=False).tolist())
+    replaced = iter(rng.choice(newest, len(numbers), replace=False).tolist())
     # A fixed part of each day's arrivals is new.
     return [
         -1 if number * life.arrivals % day < life.arrivals else next(replaced) for number in numbers

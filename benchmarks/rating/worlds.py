@@ -18,6 +18,7 @@ CRASHERS = 0.08
 CRASHES = 0.9
 """The share of agents that crash (above), and the share of their games that they crash in."""
 CYCLE = 0.2
+ANCHOR_SKILLS = (-2.0, 0.0)
 COPY_GAPS = (0.01, 0.05)
 TIED = 0.05
 """Agents nearer than this are equal in a world with near-copies."""
@@ -39,6 +40,8 @@ class World:
     equal_within: float = 0.0
     bundle: Ints | None = None
     """For each entry the first entry with the same bytes; None if all are different."""
+    anchors: int = 0
+    """The last entries of the first day that are reference agents of no team."""
 
     def play(self, lineups: Ints, rng: np.random.Generator) -> tuple[NDArray[np.int16], Flags]:
         """Ranks from 1 and faults, by seat; crashed seats share the last place."""
@@ -127,7 +130,18 @@ def ten_bundles(agents: int, seats: int, rng: np.random.Generator, *, equal: boo
 
 
 def living(agents: int, seats: int, rng: np.random.Generator) -> World:
-    """The first day of a living league: some crash, some are unusually strong."""
-    world = normal(agents, seats, rng, cycle=CYCLE)
-    world.crash = np.where(rng.random(agents) < CRASHERS, CRASHES, 0.0)
-    return world
+    """The first day of a living league: some crash, some are unusually strong.
+
+    As many anchors as seats play too, like in a league with the defaults. They are weak and do not
+    crash.
+    """
+    world = normal(agents + seats, seats, rng, cycle=CYCLE)
+    world.crash = np.where(rng.random(agents + seats) < CRASHERS, CRASHES, 0.0)
+    return with_anchors(world, seats)
+
+
+def with_anchors(world: World, count: int) -> World:
+    """The world whose last entries are anchors, with strengths in the lower half."""
+    skill, crash = world.skill.copy(), world.crash.copy()
+    skill[-count:], crash[-count:] = np.linspace(*ANCHOR_SKILLS, count), 0.0
+    return replace(world, skill=skill, crash=crash, anchors=count)

@@ -52,26 +52,25 @@ def test_the_benchmark_chooses_the_lineups_of_the_service(conn: Connection) -> N
     agents = [contest.agent() for _ in range(9)]
     for agent in agents:
         contest.active(agent)
+    contest.active(is_anchor=True)
     cache, fitter, rng = SeasonCache(), OfficialFitter(), Random(1)
     simulated = Official(4)
     simulated.season_id = contest.season.id
     simulated.enter(np.full(9, -1, np.int32))
-    active = np.arange(9, dtype=np.int32)
+    simulated.enter(np.array([-1], np.int32), are_anchors=True)
+    active = np.arange(10, dtype=np.int32)
     fits = 0
     for turn in range(14):
         if turn == 8:  # a new version of the first agent; the old one plays on
             contest.active(agents[0])
             simulated.enter(np.array([0], np.int32))
-            active = np.arange(10, dtype=np.int32)
-            conn.execute("update seasons set official_is_stale = true")
+            active = np.arange(11, dtype=np.int32)
         if turn == 11:
-            conn.execute("update seasons set state = 'locked', official_is_stale = true")
+            seasons.set_season_state(conn, contest.season.id, "locked")
             simulated.close_uploads()
-            simulated.refit(active)
-            fitter.refit(conn, contest.season.id)
         conn.execute("update seasons set official_at = official_at - interval '2 s'")
         due = contest.season.id in fitting.seasons_to_fit(conn)
-        assert due == simulated.is_fit_due(active)
+        assert due == simulated.is_fit_due()
         if due and turn % 3:  # some rounds pair before the fit that is due
             fitter.refit(conn, contest.season.id)
             simulated.refit(active)

@@ -1,0 +1,32 @@
+"""The simulated league follows the limits of the service."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from benchmarks.rating import worlds
+from benchmarks.rating.official_ladder import DEFAULTS, Official
+from benchmarks.rating.seasons import Life, _League, newer_of_team
+
+
+def test_entries_of_a_team_are_counted_from_the_newest() -> None:
+    teams = np.array([0, 1, 0, -1, 0, 1, -1], np.int32)
+    assert newer_of_team(teams).tolist() == [2, 1, 1, 0, 0, 0, 0]
+
+
+def test_a_team_keeps_its_newest_entries_and_one_is_ranked() -> None:
+    world = worlds.living(12, 4, np.random.default_rng(1))
+    league = _League(Official(4, growth=1.0), world, Life(games=32), np.random.default_rng(2))
+    for day in range(5):
+        league.admit([int(np.flatnonzero(league.teams == 0).max())], day)
+        league.play()
+    teams = Counter(league.teams[league.active].tolist())
+    anchors = teams.pop(-1)
+    assert anchors == 4
+    assert len(teams) == 12
+    assert max(teams.values()) == DEFAULTS.team_active_limit
+    shown, places = league.board()
+    assert Counter(league.teams[shown].tolist()) == dict.fromkeys(teams, 1)
+    assert sorted(places.tolist()) == list(range(1, 13))
