@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Literal
 
@@ -24,6 +24,7 @@ from ladder.ids import (
 )
 from ladder.leagues.records import League, league_resource
 from ladder.people.resources import (
+    HIDDEN_SECONDS,
     PRIVATE,
     MatchResource,
     ReplayResource,
@@ -223,6 +224,12 @@ def match_resource(match: Match, league: League) -> MatchResource:
     fork, scrim = match.fork, match.scrim
     if fork is not None and scrim is not None:
         scrim = replace(scrim, continues=continued_replay(fork, league, scrim.team_id))
+    is_hidden = match.state is MatchState.QUEUED or (
+        match.state is MatchState.RUNNING
+        and any(seat.remote for seat in match.seats)
+        and match.claimed_at is not None
+        and datetime.now(UTC) - match.claimed_at < timedelta(seconds=HIDDEN_SECONDS)
+    )
     return MatchResource(
         match.kind,
         league_resource(league),
@@ -230,7 +237,7 @@ def match_resource(match: Match, league: League) -> MatchResource:
         scrim,
         match.embargo,
         match.entrant_team_ids,
-        is_queued=match.state is MatchState.QUEUED,
+        is_lineup_hidden=is_hidden,
         away_team_ids=frozenset(
             seat.team_id
             for seat in match.seats

@@ -161,7 +161,7 @@ def _may_see_match(viewer: Viewer, match: MatchResource) -> bool:
     if match.kind is MatchKind.TOURNAMENT and not _may_see_result(viewer, match):
         return False
     if match.kind is MatchKind.RATED and (
-        match.is_queued or not match.away_team_ids.isdisjoint(viewer.team_ids)
+        match.is_lineup_hidden or not match.away_team_ids.isdisjoint(viewer.team_ids)
     ):
         return False
     return may_see(viewer, match.league)

@@ -114,6 +114,11 @@ class LogResource:
     """The scrim of the match."""
 
 
+HIDDEN_SECONDS: Final = 60
+"""For so long after its claim nobody sees who plays in a rated match with a remote agent. Then the
+agent has been asked whether it answers."""
+
+
 @dataclass(frozen=True, slots=True)
 class MatchResource:
     """A match: entries, state, placements, verdicts, charged times."""
@@ -127,8 +132,9 @@ class MatchResource:
     """Of a match of a tournament."""
     entrant_team_ids: frozenset[TeamId] = frozenset()
     """Teams of all entrants of its tournament, if it has an embargo: later games tell results."""
-    is_queued: bool = False
-    """Whether it waits to be played."""
+    is_lineup_hidden: bool = False
+    """Whether nobody may know who plays: it waits to be played, or has just begun with a remote
+    agent."""
     away_team_ids: frozenset[TeamId] = frozenset()
     """Teams with a remote agent in it while it is played: they could choose not to answer."""
 

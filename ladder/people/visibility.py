@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ladder.people.records import Viewer
+from ladder.people.resources import HIDDEN_SECONDS
 from ladder.people.roles import RoleScope, has_scope
 
 Condition = tuple[str, tuple[Any, ...]]
@@ -92,12 +93,14 @@ def visible_matches(viewer: Viewer) -> Condition:
 def shown_lineup() -> str:
     """A condition on a rated match ``m``, with the ids of the viewer's teams as its argument.
 
-    Who plays in a queued match is shown to nobody, and in a running one to no team with a remote
-    agent in it. Otherwise such a team could leave chosen opponents without an answer.
+    Who plays in a queued match is shown to nobody. A running one with a remote agent is shown to
+    nobody in its first ``HIDDEN_SECONDS``, and never to a team with a remote agent in it. Otherwise
+    its owner could leave chosen opponents without an answer, also signed out.
     """
     return (
-        "(m.state <> 'queued' and (m.state <> 'running' or not exists (select 1 from seats v"
-        " where v.match_id = m.id and v.profile = 'remote' and v.team_id = any (%s))))"
+        "(m.state <> 'queued' and (m.state <> 'running' or not exists (select 1 from seats v"  # noqa: S608
+        " where v.match_id = m.id and v.profile = 'remote' and (v.team_id = any (%s)"
+        f"   or m.claimed_at > clock_timestamp() - interval '{HIDDEN_SECONDS} seconds'))))"
     )
 
 

@@ -69,6 +69,25 @@ def test_a_queued_rated_match_is_shown_to_nobody(
     assert [count(contest.conn, viewer, agent_id=agent) for viewer in own] == [1, 0]
 
 
+def minute_later(contest: Contest, match_id: MatchId) -> None:
+    contest.conn.execute(
+        "update matches set claimed_at = claimed_at - interval '1 minute' where id = %s",
+        (match_id,),
+    )
+
+
+def test_a_match_of_a_remote_agent_is_hidden_when_it_begins(
+    contest: Contest, lineup: tuple[EntryId, EntryId]
+) -> None:
+    remote, boxed = contest.rated(*lineup), contest.rated(contest.active(), contest.active())
+    for match_id in (remote, boxed):
+        assert lease.claim_match(contest.conn, match_id, "w1") is not None
+    assert not sees(contest, Viewer(), remote)
+    assert sees(contest, Viewer(), boxed)
+    minute_later(contest, remote)
+    assert sees(contest, Viewer(), remote)
+
+
 def test_a_running_match_is_hidden_from_teams_with_a_remote_agent_in_it(
     contest: Contest, lineup: tuple[EntryId, EntryId]
 ) -> None:
@@ -76,6 +95,7 @@ def test_a_running_match_is_hidden_from_teams_with_a_remote_agent_in_it(
     remote, boxed = (Viewer(team_ids=frozenset({team_of(contest, entry)})) for entry in lineup)
     order = lease.claim_match(contest.conn, match_id, "w1")
     assert order is not None
+    minute_later(contest, match_id)
     assert not sees(contest, remote, match_id)
     assert sees(contest, boxed, match_id)
     assert sees(contest, Viewer(), match_id)
@@ -88,6 +108,7 @@ def test_a_remote_agents_team_does_not_find_its_running_match_on_tv(
 ) -> None:
     match_id = contest.rated(*lineup)
     assert lease.claim_match(contest.conn, match_id, "w1") is not None
+    minute_later(contest, match_id)
     remote, boxed = (Viewer(team_ids=frozenset({team_of(contest, entry)})) for entry in lineup)
     on_tv = [
         match_id in {one.id for one in live._running_on_tv(contest.conn, viewer)}
