@@ -49,7 +49,7 @@ from ladder.ratings.standing_versions import (
 LOCK: Final = 0x6F666669  # "offi": class of the advisory locks, one per season
 
 
-FITTED_BY: Final = 6
+FITTED_BY: Final = 7
 """Version of the method; increases with every change that affects results."""
 
 

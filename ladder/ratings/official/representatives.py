@@ -61,6 +61,8 @@ def choose_representatives(
     for n, each in enumerate(entrants):
         if not each.is_anchor and each.contender >= 0:
             teams[each.team_id].append(n)
+    for own in teams.values():  # equal bytes that enter again are as old as their first game
+        own.sort(key=lambda n: entrants[n].contender)
     chosen = [_choose_representative(entrants, own, mu, sigma) for own in teams.values()]
     return np.array(sorted(chosen), np.intp)
 

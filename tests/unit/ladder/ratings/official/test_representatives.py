@@ -15,7 +15,7 @@ def chosen(mu: list[float], games: list[int], sigma: float = 0.1, **changes: Any
         Entrant(
             EntryId(f"ent_{n}"),
             TeamId("tea_1"),
-            n if games[n] else -1,
+            changes.get("contenders", range(len(mu)))[n] if games[n] else -1,
             -1,
             is_anchor=n in changes.get("anchors", ()),
             is_declared=n == declared,
@@ -29,6 +29,10 @@ def chosen(mu: list[float], games: list[int], sigma: float = 0.1, **changes: Any
 def test_the_newest_entry_with_enough_games_represents_its_team() -> None:
     assert chosen([0.1, 0.0], [50, LEAST_GAMES]) == [1]
     assert chosen([0.0, 1.0], [50, LEAST_GAMES - 1]) == [0]
+
+
+def test_bytes_that_enter_again_are_as_old_as_before() -> None:
+    assert chosen([0.1, 0.0, 0.1], [50, LEAST_GAMES, 50], contenders=[0, 1, 0]) == [1]
 
 
 def test_an_older_entry_that_is_surely_better_represents_its_team() -> None:
