@@ -62,7 +62,8 @@ declare
 begin
     -- The leaderboard of a finished season does not change any more.
     update entries set tries = case when strikes < 3 then 0 else tries end,
-                       strikes = least(strikes + 1, 3), struck_at = v_now, answered = 0,
+                       strikes = least(strikes + 1, 3), struck_at = v_now,
+                       answered = least(answered, 0),
                        reason = format('strike %s of 3: %s', least(strikes + 1, 3),
                                        left(p_reason, 1000))
      where id = p_entry and state = 'active' and profile = 'remote'
@@ -83,6 +84,17 @@ begin
     perform notices_record('agent_paused', jsonb_build_object('entry_id', p_entry));
 end $$;
 
+-- Internal. Counts a void match during the rest or the pause of an entry: ten more answered matches are needed
+-- before a strike goes. Otherwise one strike would void as many matches as the entry has in flight.
+create or replace function remote_count_void(p_entry text) returns void
+language sql security definer set search_path = public, pg_temp as $$
+    update entries e set answered = least(answered, 0) - 10
+      from seasons s
+     where e.id = p_entry and e.profile = 'remote' and e.state in ('active', 'paused')
+       and (e.state = 'paused' or e.struck_at > clock_timestamp() - remote_rest_period())
+       and s.id = e.season_id and s.rules_version >= 2 and s.state <> 'finished'
+$$;
+
 -- Internal. Counts a rated match for its remote entries. A match without an answered move is a strike.
 -- Ten answered matches in a row remove one; fewer would let owners skip matches they dislike. The
 -- caller has locked the season.
@@ -100,7 +112,8 @@ begin
     loop
         if r.answered then
             update entries
-               set answered = (answered + 1) % 10, strikes = strikes - (answered = 9)::integer,
+               set answered = case answered when 9 then 0 else answered + 1 end,
+                   strikes = strikes - (answered = 9)::integer,
                    reason = case when strikes > 1 or answered < 9 then reason end
              where id = r.entry_id and state = 'active' and strikes > 0;
         else
@@ -124,6 +137,7 @@ revoke execute on function
     remote_most_in_flight(integer),
     remote_loss_reason(),
     remote_rest_period(),
+    remote_count_void(text),
     remote_strike(text, text),
     remote_count_answers(text, jsonb),
     submission_version(text, bigint)

@@ -151,7 +151,8 @@ def _put_into_play(conn: Connection, entry: Entry) -> None:
     conn.execute("update seasons set revision = revision + 1 where id = %s", (entry.season_id,))
     conn.execute(
         "update entries set state = 'active', next_try_at = null, paused_at = null,"
-        " struck_at = null, answered = 0, reason = remote_loss_reason() where id = %s",
+        " struck_at = null, answered = least(answered, 0), reason = remote_loss_reason()"
+        " where id = %s",
         (entry.id,),
     )
     conn.execute(

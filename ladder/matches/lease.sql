@@ -881,7 +881,7 @@ language sql security definer set search_path = public, pg_temp as $$
 $$;
 
 -- Voids a match whose remote agents in excused seats (lease_claim) are unreachable. In a rated
--- match each of their entries gets a strike, except an entry that rests after its last strike.
+-- match each of their entries gets a strike. An entry that rests or is paused has to answer more instead.
 -- p_reasons maps seat to reason. False: the worker no longer held the match.
 create or replace function remote_unreachable(p_match text, p_attempt integer, p_worker text, p_reasons jsonb)
 returns boolean
@@ -923,6 +923,7 @@ begin
          where match_id = p_match and p_reasons ? seat::text
          group by entry_id order by entry_id
     loop
+        perform remote_count_void(r.entry_id);    -- before this match is a strike itself
         perform remote_strike(r.entry_id, r.reason);
     end loop;
     return true;

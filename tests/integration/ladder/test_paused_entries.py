@@ -13,10 +13,11 @@ from ladder.enums import MatchState, VoidCause
 from ladder.errors import Conflict, LimitReached, NotFound
 from ladder.ids import EntryId
 from ladder.leagues import seasons
-from ladder.matches import history, matches, workers
+from ladder.matches import history, lease, matches, workers
 from ladder.moderation import disqualifications
 from tests.integration.ladder.contest import Contest, hello, make_contest
 from tests.integration.ladder.remote_contest import (
+    AWAY,
     active,
     be_away,
     earlier,
@@ -64,6 +65,22 @@ def test_ten_answered_matches_allow_one_more_void_match(contest: Contest) -> Non
         EntryState.PAUSED,
         600,
     )
+
+
+def test_each_void_match_in_flight_costs_ten_answers(contest: Contest) -> None:
+    entry, other = active(contest), contest.active()
+    orders = [lease.claim_match(contest.conn, contest.rated(entry, other), "w1") for _ in range(3)]
+    for order in orders:
+        assert order is not None
+        remote_agents.void_for_unreachable_agents(
+            contest.conn, order.match_id, order.attempt, "w1", {0: AWAY}
+        )
+    assert entries.get_entry(contest.conn, entry).strikes == 1
+    for _ in range(29):
+        play(contest, contest.rated(entry, other))
+    assert entries.get_entry(contest.conn, entry).strikes == 1
+    play(contest, contest.rated(entry, other))
+    assert entries.get_entry(contest.conn, entry).strikes == 0
 
 
 def test_by_the_first_rules_a_paused_entry_is_tried_at_growing_intervals(contest: Contest) -> None:
