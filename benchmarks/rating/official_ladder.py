@@ -42,7 +42,9 @@ class Official:
     ``matchmaker`` replaces the pairing, to test the fit alone. If ``parents`` is False, new
     versions start like new agents. ``bundle`` gives the bundle of each entry. ``growth`` is the
     growth of the log after which a fit is due. The service also makes one 10 s after the last, so
-    1.0 is right for a league that plays slowly. ``weight`` replaces the weight of the medal
+    1.0 is right for a league that plays slowly.
+
+    ``weight`` replaces the weight of the medal
     boundaries while uploads are open. Without ``paced``, entries that fail and groups of equals
     play like the others.
     """
