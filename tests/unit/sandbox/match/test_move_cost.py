@@ -34,6 +34,7 @@ def charge(
     waited: float = 0.0,
     others: float = 0.0,
     own: float = 0.0,
+    *,
     granted: float = 1.0,
 ) -> MoveCost:
     after = Reading(pressure=waited, others_cpu=others)
@@ -170,7 +171,7 @@ def test_each_case_has_its_charge(case: str) -> None:
 def test_a_charge_is_never_below_the_cpu_time(
     wall: float, cpu: float, waited: float, others: float, own: float, granted: float
 ) -> None:
-    cost = charge(wall, cpu, waited, others, own, granted)
+    cost = charge(wall, cpu, waited, others, own, granted=granted)
     assert cost.charged_seconds >= cpu / granted
     assert 0 <= cost.charged_seconds <= max(wall, cpu / granted)
     assert 0 <= cost.forgiven_seconds <= wall
