@@ -12,6 +12,6 @@ begin
                         where x.tournament_id = t.id and x.number is not null);
     if v_ids is not null then
         raise exception 'this version cannot compute tournaments of an earlier version: %', v_ids
-            using hint = 'keep the earlier version for this instance, or set up a new instance';
+            using hint = 'export their results with peck tournament export, and set up a new instance; or keep the earlier version';
     end if;
 end $$;
