@@ -11,6 +11,7 @@ from typing import Final
 
 from ladder.database.db import Connection, atomic_function
 from ladder.ids import SeasonId, TeamId
+from ladder.leagues import seasons
 from ladder.leagues.medals import MedalStatus
 from ladder.notices.events import EventSubject, record_event
 from ladder.notices.kinds import NoticeKind
@@ -60,6 +61,7 @@ def seasons_with_news(conn: Connection, limit: int = 20) -> list[SeasonId]:
 @atomic_function
 def record_medal_changes(conn: Connection, season_id: SeasonId) -> int:
     """Tells each team whose medal changed; returns how many. Raises NotFound."""
+    version = seasons.get_season(conn, season_id).official_version  # first: a board may be newer
     board = read_board(conn, season_id)
     rows = conn.execute(
         "select team_id, medal, status, told_at > now() - make_interval(hours => %s)"
@@ -82,7 +84,7 @@ def record_medal_changes(conn: Connection, season_id: SeasonId) -> int:
         changed += 1
     conn.execute(
         "update seasons set medal_notices_version = %s where id = %s",
-        (0 if board.fitted is None else board.fitted.version, season_id),
+        (version, season_id),
     )
     return changed
 

@@ -50,7 +50,7 @@ def test_the_feed_lists_notices_and_results_once(contest: Contest) -> None:
     assert kinds(found) == ["validation_failed", "rated", "validation_passed"]
     refused, rated, passed = found
     assert "it broke" in refused.text
-    assert (rated.subject["match_id"], rated.title[-13:]) == (match_id, " placed 2 of 4")
+    assert (rated.subject["match_id"], rated.title[-14:]) == (match_id, " placed 2 of 4")
     assert rated.text.startswith("Its verdict is TIMEOUT. Its live rating changed by -")
     result = rated.result
     assert result is not None

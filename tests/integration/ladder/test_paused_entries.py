@@ -136,7 +136,7 @@ def test_an_owner_may_not_try_again_within_a_minute(contest: Contest) -> None:
 def test_failed_tries_do_not_lengthen_a_pause(
     contest: Contest, monkeypatch: pytest.MonkeyPatch, is_played: bool
 ) -> None:
-    monkeypatch.setattr(remote_agents, "SECONDS_BETWEEN_TRIES", timedelta(0))
+    monkeypatch.setattr(remote_agents, "LEAST_BETWEEN_TRIES", timedelta(0))
     entry = paused(contest)
     for _ in range(2):
         earlier(contest, entry, minutes=4)
