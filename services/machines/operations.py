@@ -95,6 +95,7 @@ def revoke_machine_invitation(
 
 @operations.router.post(
     "/machines/join",
+    tags=[operations.tag],
     status_code=201,
     summary="Join as a machine",
     responses=problem_responses(404, 409, 429),

@@ -84,6 +84,7 @@ def list_channels(conn: Db, viewer: Known) -> Page[Channel]:
 
 @operations.router.post(
     "/me/notices/channels",
+    tags=[operations.tag],
     status_code=201,
     summary="Make a channel",
     response_model=MadeChannel,
@@ -131,6 +132,7 @@ def delete_channel(channel: ChannelKey, conn: Db, viewer: Writer) -> None:
 
 @operations.router.post(
     "/me/notices/channels/{channel}/tests",
+    tags=[operations.tag],
     status_code=201,
     summary="Send a test",
     responses=problem_responses(403, 404, 409, 429),

@@ -57,6 +57,7 @@ Round = Annotated[int | None, Query(ge=1, le=4096, description="round of the sta
 
 @operations.router.post(
     "/leagues/{league}/tournaments",
+    tags=[operations.tag],
     status_code=201,
     summary="Create a tournament",
     response_model=OneTournamentOut,
@@ -120,6 +121,7 @@ def reveal_matches(
 
 @operations.router.post(
     "/tournaments/{tournament}/shows",
+    tags=[operations.tag],
     status_code=201,
     summary="Make a show of a tournament",
     response_model=CreatedShowOut,
@@ -171,6 +173,7 @@ def revoke_tournament_show(
 
 @operations.router.post(
     "/tournaments/{tournament}/rejudgements",
+    tags=[operations.tag],
     status_code=201,
     summary="Judge games of a pairing again",
     responses=problem_responses(403, 404, 409),
@@ -224,6 +227,7 @@ def list_entrants(tournament: ViewOfTournament, span: Paging) -> Page[EntrantOut
 
 @operations.router.post(
     "/tournaments/{tournament}/entrants",
+    tags=[operations.tag],
     status_code=201,
     summary="Enter an agent",
     responses=problem_responses(403, 404, 409),
@@ -311,6 +315,7 @@ def read_standings(
 
 @operations.router.get(
     "/tournaments/{tournament}/export",
+    tags=[operations.tag],
     summary="Export a tournament",
     responses=problem_responses(404, 409),
     response_class=Response,

@@ -14,6 +14,7 @@ from pydantic import TypeAdapter
 from services.http.operations import Form, Operation
 from services.web.operation_forms import shown_fields
 from services.web.routes import FEATURES
+from tests.unit.test_public_interface import openapi_document
 
 OPERATIONS: Final = [operation for feature in FEATURES for operation in feature.all.values()]
 FORMS: Final = [(operation, form) for operation in OPERATIONS for form in operation.forms]
@@ -83,3 +84,8 @@ def test_form_names_only_what_exists(operation: Operation, form: Form) -> None:
 @pytest.mark.parametrize(("operation", "form"), FORMS, ids=name_of)
 def test_field_of_a_form_has_a_label(operation: Operation, form: Form) -> None:
     assert all(field.label for field in shown_fields(operation, form))
+
+
+def test_each_operation_of_the_document_has_a_group() -> None:
+    for path, methods in openapi_document()["paths"].items():
+        assert all(operation.get("tags") for operation in methods.values()), path
