@@ -5,6 +5,8 @@ Take ``create_app`` from ``services.app``, which loads this module in less time.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from asyncio import to_thread
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,6 +17,8 @@ from fastapi import FastAPI
 from fastapi.dependencies.models import Dependant
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from games import external
@@ -57,7 +61,7 @@ from services.api import (
     seasons,
     submissions,
 )
-from services.http import auth, problems
+from services.http import auth, etags, problems
 from services.http.app_state import (
     AT_A_TIME,
     NEWS_AT_A_TIME,
@@ -198,6 +202,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         description=DESCRIPTION,
         lifespan=lifespan,
         redirect_slashes=False,
+        openapi_url=None,  # `send_openapi_document` sends it with an ETag
         docs_url=None,  # our own page instead: FastAPI's loads scripts from other sites
         redoc_url=None,
     )
@@ -205,6 +210,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.router.routes.extend(all_routes())
     pages.mount(app)
     app.openapi = openapi_document  # type: ignore[method-assign]
+    app.add_route("/openapi.json", send_openapi_document, include_in_schema=False)
     app.add_middleware(QuickBoardAnswers)
     app.add_middleware(PageCompression)
     app.add_middleware(BodyLimit)
@@ -253,6 +259,22 @@ def openapi_document() -> dict[str, Any]:
             ):
                 operation["responses"].update(encode_keys(problems.problem_responses(415)))
     return document
+
+
+@cache
+def openapi_text() -> tuple[bytes, str]:
+    """The OpenAPI document as it is sent, and its ETag."""
+    text = json.dumps(openapi_document(), separators=(",", ":")).encode()
+    return text, f'W/"{hashlib.sha256(text).hexdigest()[:32]}"'
+
+
+def send_openapi_document(request: Request) -> Response:
+    """Sends the OpenAPI document, which `peck` keeps by its ETag."""
+    text, tag = openapi_text()
+    headers = {"ETag": tag, "Cache-Control": "no-cache"}
+    if etags.matches(request.headers.get("if-none-match"), tag):
+        return Response(status_code=304, headers=headers)
+    return Response(text, media_type="application/json", headers=headers)
 
 
 def needs_token(dependant: Dependant) -> bool:

@@ -50,7 +50,10 @@ def watched_by_token(
     "/matches/{match}/live",
     summary="Watch a running match",
     response_model=LiveOut,
-    responses=problem_responses(403, 404, 503),
+    responses={
+        200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}},
+        **problem_responses(403, 404, 503),
+    },
 )
 async def watch_match(
     request: Request,
