@@ -1,4 +1,4 @@
-"""Measures the commands that people type: `peck leaderboard`, and `peck run` with quick agents.
+"""Measures commands: `peck leaderboard`, `peck api`, and `peck run` with quick agents.
 
     python -m benchmarks.commands [--calls 20] [--games 20]
 
@@ -58,6 +58,8 @@ def main() -> None:
                 board = [
                     measure([peck, "leaderboard", "bench"], site) for _ in range(options.calls)
                 ]
+                read = [peck, "api", "read-season", "bench"]
+                operation = [measure(read, site) for _ in range(options.calls)]
         bare = [measure([sys.executable, "-c", "pass"], {}) for _ in range(options.calls)]
         games = [str(AGENT)] * 4 + ["--games", str(options.games), "--out", str(state / "run")]
         run = measure([peck, "run", "hungry_geese", *games], {})
@@ -68,6 +70,8 @@ def main() -> None:
     rows = (
         Target("peck leaderboard", [1e3 * one for one, _ in board], "ms", 250, None, floor),
         Target("  its processor time", [1e3 * one for _, one in board], "ms"),
+        Target("peck api read-season", [1e3 * one for one, _ in operation], "ms", 250, None, floor),
+        Target("  its processor time", [1e3 * one for _, one in operation], "ms"),
         Target("an interpreter that does nothing", [1e3 * one for one, _ in bare], "ms"),
         Target(f"peck run, {options.games} games of 4 quick agents", [run[0]], "s"),
     )

@@ -44,7 +44,7 @@ def count_rated_matches(address: str, token: str) -> dict[str, int]:
     return {
         f"{league.slug}/{row['agent_name']}": int(row["games"])
         for league in LEAGUES
-        for row in site.leaderboard(site.season(league.slug)["id"])
+        for row in site.list_items(f"/v1/seasons/{league.slug}/leaderboard")
     }
 
 

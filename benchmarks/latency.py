@@ -33,8 +33,10 @@ def wait_until(ready: Callable[[], bool]) -> None:
 
 def submit(ladder: Client, name: str) -> Json:
     """Upload and enter a quick new agent."""
-    agent = ladder.create_agent(name)
-    entry: Json = ladder.upload(agent["id"], QUICK + b"# " + name.encode(), season="idle")["entry"]
+    agent = ladder.post("/v1/agents", {"name": name})
+    entry: Json = ladder.upload(
+        f"/v1/agents/{agent['id']}/submissions", QUICK + b"# " + name.encode(), season="idle"
+    )["entry"]
     return entry
 
 
@@ -46,7 +48,7 @@ def set_league_paused(ladder: Client, *, resting: bool) -> None:
 
 
 def unfinished_matches(ladder: Client) -> list[Json]:
-    rows = ladder.matches(season="idle", kind="rated", most=50)
+    rows = ladder.list_items("/v1/matches", most=50, season="idle", kind="rated")
     return [row for row in rows if row["state"] in ("queued", "running")]
 
 
@@ -58,16 +60,21 @@ def main() -> None:
         admin = stack.client(stack.admin_token)
         people = []
         for number in range(RESIDENTS + options.uploads):
-            user = admin.create_user(f"user{number}")
-            admin.create_team(f"Team {number}", f"team{number}", owner=user["id"])
-            token = admin.mint_token("bench", SCOPES, user=user["id"])["token"]
+            user = admin.post("/v1/users", {"name": f"user{number}"})
+            admin.post(
+                "/v1/teams",
+                {"name": f"Team {number}", "slug": f"team{number}", "owner": user["id"]},
+            )
+            token = admin.post(
+                f"/v1/users/{user['id']}/tokens", {"label": "bench", "scopes": SCOPES}
+            )["token"]
             people.append(stack.client(token))
         host = people[0]
-        host.create_league("idle", "Idle", "hungry_geese")
-        host.create_season("idle", seats=4)
+        host.post("/v1/leagues", {"slug": "idle", "title": "Idle", "game": "hungry_geese"})
+        host.post("/v1/leagues/idle/seasons", {"seats": 4})
         for number in range(RESIDENTS):
             entry = submit(people[number], f"resident {number}")
-            wait_until(lambda: host.entry(entry["id"])["state"] == "active")  # noqa: B023
+            wait_until(lambda: host.get(f"/v1/entries/{entry['id']}")["state"] == "active")  # noqa: B023
         validated, rated = [], []
         for number in range(options.uploads):
             ladder = people[RESIDENTS + number]
@@ -76,9 +83,9 @@ def main() -> None:
             set_league_paused(host, resting=False)
             began = time.perf_counter()
             entry = submit(ladder, f"newcomer {number}")
-            wait_until(lambda: ladder.entry(entry["id"])["state"] == "active")  # noqa: B023
+            wait_until(lambda: ladder.get(f"/v1/entries/{entry['id']}")["state"] == "active")  # noqa: B023
             validated.append(time.perf_counter() - began)
-            wait_until(lambda: ladder.entry(entry["id"])["games"] > 0)  # noqa: B023
+            wait_until(lambda: ladder.get(f"/v1/entries/{entry['id']}")["games"] > 0)  # noqa: B023
             rated.append(time.perf_counter() - began)
     print(f"{'seconds from upload to':28}{'median':>8}{'worst':>8}{'aim':>6}")
     for name, times, aim in (("validated", validated, 3), ("first rated match", rated, 10)):

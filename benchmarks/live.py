@@ -92,17 +92,23 @@ class Progress:
 
 def entered(stack: Stack, admin: Client, number: int) -> Client:
     """A person with a validated agent in the league; the first one makes the league."""
-    user = admin.create_user(f"user{number}")
-    admin.create_team(f"Team {number}", f"team{number}", owner=user["id"])
-    mine = stack.client(admin.mint_token("bench", SCOPES, user=user["id"])["token"])
+    user = admin.post("/v1/users", {"name": f"user{number}"})
+    admin.post(
+        "/v1/teams", {"name": f"Team {number}", "slug": f"team{number}", "owner": user["id"]}
+    )
+    mine = stack.client(
+        admin.post(f"/v1/users/{user['id']}/tokens", {"label": "bench", "scopes": SCOPES})["token"]
+    )
     if number == 0:
-        mine.create_league("live", "Live", "hungry_geese")
+        mine.post("/v1/leagues", {"slug": "live", "title": "Live", "game": "hungry_geese"})
         rules = {"episodeSteps": 41, "hunger_rate": 1000, "rows": 30}
-        mine.create_season("live", seats=SEATS, configuration=rules)
-    agent = mine.create_agent(f"slow {number}")
-    made = mine.upload(agent["id"], SLOW + b"# %d" % number, season="live")
+        mine.post("/v1/leagues/live/seasons", {"seats": SEATS, "configuration": rules})
+    agent = mine.post("/v1/agents", {"name": f"slow {number}"})
+    made = mine.upload(
+        f"/v1/agents/{agent['id']}/submissions", SLOW + b"# %d" % number, season="live"
+    )
     until = time.monotonic() + LONGEST_SECONDS
-    while mine.entry(made["entry"]["id"])["state"] != "active":
+    while mine.get(f"/v1/entries/{made['entry']['id']}")["state"] != "active":
         assert time.monotonic() < until, "an agent was not validated"
         time.sleep(0.1)
     return mine
@@ -113,7 +119,7 @@ def lateness(stack: Stack, people: list[Client], wanted: int, say: Progress) -> 
     watched: dict[str, Watched] = {}
     over, changed_at, told_at = 0, time.monotonic(), 0.0
     while over < wanted:
-        for row in people[0].matches(season="live", kind="rated", most=10):
+        for row in people[0].list_items("/v1/matches", most=10, season="live", kind="rated"):
             if row["state"] == "running" and row["id"] not in watched and len(watched) < wanted:
                 watched[row["id"]] = Watched(stack.address, row["id"])
         time.sleep(0.1)
@@ -177,10 +183,10 @@ class Watched(threading.Thread):
         if not self.is_over:
             return
         answered: dict[int, float] = {}
-        match = people[0].match(match_id)
+        match = people[0].get(f"/v1/matches/{match_id}")
         for seat in match["seats"]:
             owner = people[int(seat["agent_name"].split()[-1])]
-            for move in owner.seat_log(match_id, seat["seat"])["moves"]:
+            for move in owner.get(f"/v1/matches/{match_id}/seats/{seat['seat']}/log")["moves"]:
                 if move["stdout"].strip():
                     at = float(move["stdout"].split()[-1])
                     answered[move["step"]] = max(at, answered.get(move["step"], 0.0))

@@ -35,26 +35,38 @@ def playing_league(slots: int, steps: int) -> Iterator[tuple[Stack, str]]:
     with running(slots=slots) as stack:
         admin = stack.client(stack.admin_token)
         people = [_enrol(admin, stack, number) for number in range(AGENTS)]
-        people[0].create_league(LEAGUE, "Full speed", "hungry_geese")
-        season = people[0].create_season(LEAGUE, seats=4, configuration={"episodeSteps": steps})
+        people[0].post(
+            "/v1/leagues", {"slug": LEAGUE, "title": "Full speed", "game": "hungry_geese"}
+        )
+        season = people[0].post(
+            f"/v1/leagues/{LEAGUE}/seasons", {"seats": 4, "configuration": {"episodeSteps": steps}}
+        )
         entries = [_submit(person, number) for number, person in enumerate(people)]
         deadline = time.monotonic() + 120
-        while any(people[0].entry(entry["id"])["state"] != "active" for entry in entries):
+        while any(
+            people[0].get(f"/v1/entries/{entry['id']}")["state"] != "active" for entry in entries
+        ):
             assert time.monotonic() < deadline, "the agents were not validated in two minutes"
             time.sleep(0.2)
         yield stack, season["id"]
 
 
 def _enrol(admin: Client, stack: Stack, number: int) -> Client:
-    user = admin.create_user(f"user{number}")
-    admin.create_team(f"Team {number}", f"team{number}", owner=user["id"])
-    return stack.client(admin.mint_token("bench", SCOPES, user=user["id"])["token"])
+    user = admin.post("/v1/users", {"name": f"user{number}"})
+    admin.post(
+        "/v1/teams", {"name": f"Team {number}", "slug": f"team{number}", "owner": user["id"]}
+    )
+    return stack.client(
+        admin.post(f"/v1/users/{user['id']}/tokens", {"label": "bench", "scopes": SCOPES})["token"]
+    )
 
 
 def _submit(person: Client, number: int) -> Json:
-    agent = person.create_agent(f"agent {number}")
+    agent = person.post("/v1/agents", {"name": f"agent {number}"})
     content = QUICK + f"# {number}".encode()
-    entry: Json = person.upload(agent["id"], content, season=LEAGUE)["entry"]
+    entry: Json = person.upload(f"/v1/agents/{agent['id']}/submissions", content, season=LEAGUE)[
+        "entry"
+    ]
     return entry
 
 

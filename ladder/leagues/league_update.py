@@ -43,8 +43,7 @@ def change_league(conn: Connection, by: Viewer, league: League, asked: LeagueCha
     before = leagues.get_league(conn, league.id)  # now locked
     if before.state == "closed" and asked.state in ("open", "paused"):
         raise Conflict(
-            "this league is closed; a new season opens it again:"
-            f" peck league new-season {before.slug}",
+            f"this league is closed; a new season opens it again: peck season create {before.slug}",
             field="state",
         )
     change = asked.model_dump(exclude_none=True, exclude={"state"})

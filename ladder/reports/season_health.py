@@ -294,7 +294,7 @@ def _find_cause(
     if league.state == "paused":
         return (
             AlarmCause.PAUSED,
-            f"the league is paused: peck league resume {league.slug} continues it",
+            f"the league is paused: peck league set {league.slug} state=open continues it",
         )
     if not workers:
         return AlarmCause.NO_CAPACITY, (

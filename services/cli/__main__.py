@@ -14,34 +14,32 @@ from typing import Annotated, Any, Final
 import typer
 from typer.main import get_group
 
-from services.api_client import ApiError, Unreachable
-from services.cli import completion, display, error_hints, refusal_texts, typer_values
+from services.api_client import ApiError, Client, Unreachable
+from services.cli import (
+    completion,
+    display,
+    error_hints,
+    refusal_texts,
+    removed_commands,
+    typer_values,
+)
 from services.cli.saved_login import MissingInput
 from services.version import VERSION
 
 MODULES: Final = {
-    "submissions": ("submit", "resume", "profiles", "submissions", "entries", "status"),
-    "match_downloads": ("episodes", "replay", "logs"),
-    "finding": ("matches", "compare", "search"),
-    "leaderboards": ("leaderboard", "seals", "declare"),
+    "api": ("api",),
+    "submissions": ("submit", "submissions", "entries"),
+    "matches": ("matches", "episodes", "replay", "logs"),
+    "leaderboards": ("leaderboard",),
     "insights": ("watch", "insights", "feed"),
-    "scrim_requests": ("scrims",),
     "scrims": ("scrim",),
     "forks": ("fork",),
     "tournaments": ("tournament",),
-    "leagues": ("league",),
+    "leagues": ("league", "season"),
+    "league_people": ("join", "league"),
     "agents": ("agent",),
-    "moderation": ("disqualify", "reinstate", "rejudge", "rejudgement", "audits"),
-    "suspects": ("suspects", "share-place", "separate"),
-    "membership": ("join", "league"),
-    "rosters": ("league",),
-    "league_people": ("league",),
-    "league_hosting": ("league",),
-    "notices": ("notices",),
     "teams": ("team",),
-    "account": ("sign-up", "login", "logout", "whoami", "token", "tokens"),
-    "account_data": ("account",),
-    "users": ("admin",),
+    "account": ("sign-up", "login", "logout", "whoami"),
     "administration": ("admin",),
     "admin_token": ("admin",),
     "standing_check": ("admin",),
@@ -62,6 +60,10 @@ MODULES: Final = {
 imports only the modules of its first word."""
 
 
+WRONG: Final = (LookupError, TypeError, AttributeError, ValueError, RecursionError)
+"""What a command raises that reads an answer of a wrong shape."""
+
+
 def print_version(asked: bool) -> None:
     if asked:
         typer.echo(f"peck {VERSION}")
@@ -78,15 +80,13 @@ def read_options(
 
 
 GROUPS: Final = {
-    "Send agents": ("submit", "submissions", "entries", "resume", "declare", "profiles", "agent"),
-    "See results": ("leaderboard", "insights", "feed", "notices", "watch", "seals"),
-    "Find matches": ("matches", "compare", "search", "episodes", "replay", "logs"),
-    "Try ideas": ("run", "view", "better", "scrim", "scrims", "fork", "dataset"),
-    "Join and host": (
-        *("join", "team", "league", "disqualify", "reinstate", "rejudge", "rejudgement", "audits"),
-        *("suspects", "share-place", "separate"),
-    ),
-    "Account": ("sign-up", "login", "logout", "whoami", "token", "account", "completion"),
+    "Send agents": ("submit", "submissions", "entries", "agent"),
+    "See results": ("leaderboard", "insights", "feed", "watch"),
+    "Find matches": ("matches", "episodes", "replay", "logs"),
+    "Try ideas": ("run", "view", "better", "scrim", "fork", "dataset"),
+    "Join and host": ("join", "team", "league", "season", "tournament"),
+    "Everything else": ("api",),
+    "Account": ("sign-up", "login", "logout", "whoami", "completion"),
     "Run the service": ("admin", "machine", "up", "migrate", "blobs", "doctor", "game"),
 }
 """The groups of `peck --help`. A command without a group stands before them."""
@@ -150,6 +150,9 @@ def find_command(arguments: Sequence[str]) -> tuple[str, Sequence[refusal_texts.
 def main() -> None:
     """Runs `peck`. Exits with 1 and a sentence on stderr after an error."""
     typer_values.pass_texts_through()
+    if command := removed_commands.replacement_of(sys.argv[1:]):
+        print(f"peck: this command is now: {command}", file=sys.stderr)
+        sys.exit(2)
     try:
         if completion.VARIABLE in os.environ:
             completion.complete_words(get_group(full_app()))
@@ -167,6 +170,13 @@ def main() -> None:
         sys.exit(1)
     except json.JSONDecodeError:
         print("peck: the service's answer is no JSON; check its address", file=sys.stderr)
+        sys.exit(1)
+    except WRONG as error:
+        if not Client.last_answered:
+            raise
+        told = f"{type(error).__name__}: {error}"
+        text = f"peck cannot read the answer of {Client.last_answered} ({told}); check the address"
+        print(display.printable(f"peck: {text}, or update peck"), file=sys.stderr)
         sys.exit(1)
 
 

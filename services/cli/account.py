@@ -1,4 +1,4 @@
-"""Commands on the user's account: sign-up, login, logout, whoami, token."""
+"""Commands on the user's account: sign-up, login, logout, whoami."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import typer
 
 from services.api_client import ApiError, Client, Unreachable
-from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
+from services.cli.display import AsJson, print_json, stdout
 from services.cli.saved_login import (
     DEFAULT_ADDRESS,
     MissingInput,
@@ -24,10 +24,8 @@ from services.cli.saved_login import (
 )
 from services.environment_variables import Environment
 
-tokens = typer.Typer(help="Create, list and revoke tokens.", no_args_is_help=True)
 MADE_HERE = ("peck login on ", "peck sign-up")
 """Starts of the labels of tokens that nobody else has."""
-DEFAULT_SCOPES = ["read", "agents:write", "scrims:write"]
 
 
 def login(
@@ -46,7 +44,7 @@ def login(
         token = typer.prompt("Token", hide_input=True)
     text = token.strip() or wait_for_confirmation(address)
     with Client(address, text) as ladder:
-        me = ladder.me()
+        me = ladder.get("/v1/me")
     path = save_login(address, text)
     stdout.print(f"Logged in as {me['user']['name']} at {address}; saved in {path}")
 
@@ -54,7 +52,9 @@ def login(
 def wait_for_confirmation(address: str) -> str:
     """The token of a login that the user confirms in a browser. Raises MissingInput without one."""
     with Client(address) as ladder:
-        login = ladder.start_device_login(socket.gethostname()[:60] or "a device")
+        login = ladder.post(
+            "/v1/device-logins", {"device": socket.gethostname()[:60] or "a device"}
+        )
         page = f"{address}/device?{urlencode({'code': login['code']})}"
         stdout.print(f"Open {page}")
         stdout.print(f"and confirm the code {login['code']}")
@@ -62,7 +62,7 @@ def wait_for_confirmation(address: str) -> str:
             webbrowser.open(page)
         while True:
             time.sleep(login["poll_seconds"])
-            answer = ladder.device_token(login["secret"])
+            answer = ladder.post("/v1/device-logins/token", {"secret": login["secret"]})
             if answer["state"] == "confirmed":
                 return str(answer["token"])
             if answer["state"] != "waiting":
@@ -80,7 +80,7 @@ def sign_up(
         typer.prompt("Password", hide_input=True, confirmation_prompt=True)
     )
     with Client(address) as ladder:
-        made = ladder.sign_up(name, password, code)
+        made = ladder.post("/v1/sign-up", {"name": name, "password": password, "code": code})
     path = save_login(address, made["token"])
     stdout.print(f"Welcome, {made['user']['name']}.")
     if made["team"] is not None:
@@ -108,7 +108,7 @@ def logout() -> None:
 def revoke_own_token(address: str, token: str) -> bool:
     """Revokes a token that `peck login` or `peck sign-up` made. Returns whether it is revoked."""
     with Client(address, token) as ladder:
-        made = ladder.me()["token"]
+        made = ladder.get("/v1/me")["token"]
         if not made["label"].startswith(MADE_HERE):
             return False
         ladder.send("DELETE", f"/v1/users/me/tokens/{made['id']}")
@@ -119,7 +119,7 @@ def whoami(as_json: AsJson = False) -> None:
     """Show the user, teams and scopes of the present token."""
     found = find_login()
     with connect() as ladder:
-        me = ladder.me()
+        me = ladder.get("/v1/me")
     if as_json:
         print_json(me)
         return
@@ -130,62 +130,8 @@ def whoami(as_json: AsJson = False) -> None:
         stdout.print(use_running_instance_hint(found))
 
 
-@tokens.command("mint")
-def mint_token(
-    label: Annotated[str, typer.Argument(help="Purpose of the token.")],
-    scope: Annotated[
-        list[str] | None,
-        typer.Option(help=f"Scope, repeatable; default: {', '.join(DEFAULT_SCOPES)}."),
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Create a token with at most the scopes of the present one. Its text is shown only once."""
-    with connect() as ladder:
-        made = ladder.mint_token(label, scope or DEFAULT_SCOPES)
-    if as_json:
-        print_json(made)
-    else:
-        stdout.print(made["token"])
-
-
-@tokens.command("list")
-def list_tokens(as_json: AsJson = False) -> None:
-    """List your tokens."""
-    with connect() as ladder:
-        rows = list(ladder.list_items("/v1/users/me/tokens"))
-    if as_json:
-        print_json(rows)
-        return
-    table(
-        ["id", "label", "scopes", "made", "expires", "revoked"],
-        [
-            (
-                row["id"],
-                row["label"],
-                ", ".join(row["scopes"]),
-                timestamp_text(row["created_at"]),
-                timestamp_text(row["expires_at"]),
-                timestamp_text(row["revoked_at"]),
-            )
-            for row in rows
-        ],
-    )
-
-
-@tokens.command("revoke")
-def revoke_token(
-    token_id: Annotated[str, typer.Argument(help="Id from `peck token list`.")],
-) -> None:
-    """Revoke a token for good."""
-    with connect() as ladder:
-        ladder.send("DELETE", f"/v1/users/me/tokens/{token_id}")
-    stdout.print(f"revoked {token_id}")
-
-
 def register(app: typer.Typer) -> None:
     app.command("sign-up")(sign_up)
     app.command()(login)
     app.command()(logout)
     app.command()(whoami)
-    app.add_typer(tokens, name="token")
-    app.command("tokens", hidden=True)(list_tokens)

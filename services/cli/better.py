@@ -9,58 +9,17 @@ The node of a comparison on this machine starts first. What else is needed is im
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from typing import Annotated, Any, Final
+from typing import Annotated
 
 import typer
 
 from games import GAMES
-from games.protocol import Game
+from services.cli.asked_comparison import NO_ANSWER, AskedComparison, ComingNode, seats_of
 from services.cli.local_node import LauncherName, WantedBoxes, scratch_folder, starting_node
-
-NO_ANSWER: Final = 2
-USUAL_SEATS: Final = 4
-
-
-@dataclass(frozen=True, slots=True)
-class AskedComparison:
-    """What a person typed."""
-
-    old: str
-    new: str
-    game: str | None
-    league: str | None
-    opponents: tuple[str, ...]
-    seats: int | None
-    margin: float | None
-    pairs: int | None
-    variants: int
-    seed: str | None
-    config: tuple[str, ...]
-    act_seconds: float | None
-    bank_seconds: float | None
-    profile: str
-    memory_mb: int
-    launcher: LauncherName
-    node: Path | None
-    out: Path | None
-    as_json: bool
-    began: float
-    """When the command began, by the monotonic clock."""
-
-
-@dataclass(frozen=True, slots=True)
-class ComingNode:
-    """A node that is starting."""
-
-    wait: Callable[[], Path]
-    """Returns its socket. Raises RunError and HostFault."""
-    scratch: Path
-    """A folder for the time of the comparison."""
 
 
 def register(app: typer.Typer) -> None:
@@ -162,12 +121,6 @@ def better(
         traceback.print_exc()  # its usual status, 1, would say that the version is not better
         status = NO_ANSWER
     raise typer.Exit(status)
-
-
-def seats_of(rules: Game[Any], asked: AskedComparison) -> int:
-    """The number of seats, also if the person named none."""
-    usual = len(asked.opponents) + 1 if asked.opponents else USUAL_SEATS
-    return asked.seats or max(2, rules.seats.start, min(usual, rules.seats.stop - 1))
 
 
 @contextmanager

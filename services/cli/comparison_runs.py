@@ -19,7 +19,7 @@ from sandbox.errors import SandboxError
 from sandbox.match import local_match
 from services.api_client import ApiError, Unreachable
 from services.cli import local_comparison, server_comparison
-from services.cli.better import NO_ANSWER, AskedComparison, ComingNode, seats_of
+from services.cli.asked_comparison import NO_ANSWER, AskedComparison, ComingNode, seats_of
 from services.cli.comparison_display import RunningPicture, print_report
 from services.cli.display import printable
 from services.cli.local_comparison import NEW, OLD, LocalComparison, PlayedComparison

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any, Final
@@ -12,6 +13,7 @@ from typer._completion_classes import completion_init
 from typer._completion_shared import get_completion_script
 
 from services.api_client import ApiError, Unreachable
+from services.cli.operations import read_document
 from services.cli.saved_login import MissingInput, connect
 
 VARIABLE: Final = "_PECK_COMPLETE"
@@ -43,7 +45,7 @@ def complete_league(_: object, __: object, incomplete: str) -> list[CompletedWor
     """Slugs of leagues that begin so."""
     found: list[str] = []
     with contextlib.suppress(*QUIET), connect(needs_token=False) as ladder:
-        found = [row["slug"] for row in ladder.leagues()]
+        found = [row["slug"] for row in ladder.list_items("/v1/leagues", limit=200)]
     return [CompletedWord(slug) for slug in found if slug.startswith(incomplete)]
 
 
@@ -51,13 +53,43 @@ def complete_agent(_: object, __: object, incomplete: str) -> list[CompletedWord
     """Slugs of visible agents that begin so."""
     found: list[str] = []
     with contextlib.suppress(*QUIET), connect(needs_token=False) as ladder:
-        found = [row["slug"] for row in ladder.agents()]
+        found = [row["slug"] for row in ladder.list_items("/v1/agents", limit=200)]
     return [CompletedWord(slug) for slug in sorted({*found}) if slug.startswith(incomplete)]
 
 
-NAMES: Final = {
+def complete_operation(_: object, __: object, incomplete: str) -> list[CompletedWord]:
+    """Operations of `peck api` that begin so."""
+    with contextlib.suppress(*QUIET), connect(needs_token=False) as ladder:
+        known = read_document(ladder).operations.values()
+        return [
+            CompletedWord(item.name, help=item.summary)
+            for item in known
+            if item.name.startswith(incomplete)
+        ]
+    return []
+
+
+def complete_value(context: Any, __: object, incomplete: str) -> list[CompletedWord]:
+    """A value of an operation: of its path, else NAME=, or a choice after NAME=."""
+    with contextlib.suppress(*QUIET), connect(needs_token=False) as ladder:
+        given = context.params.get("values") or ()
+        fields = read_document(ladder).operation(context.params["operation"]).fields()
+        places = [item.name for item in fields if item.place == "path"][len(given) :]
+        if places and places[0] in NAMES:
+            return NAMES[places[0]](None, None, incomplete)
+        words = []
+        for item in fields:
+            name = item.name.upper() if item.place == "path" else item.name
+            words += [f"{name}={choice}" for choice in item.schema.get("enum", [""])]
+        return [CompletedWord(word) for word in words if word.startswith(incomplete)]
+    return []
+
+
+NAMES: Final[dict[str, Callable[[Any, object, str], list[CompletedWord]]]] = {
     **dict.fromkeys(("league", "leagues", "season", "seasons"), complete_league),
     **dict.fromkeys(("agent", "opponent", "opponents"), complete_agent),
+    "operation": complete_operation,
+    "values": complete_value,
 }
 """What completes a parameter, by its name."""
 

@@ -97,7 +97,7 @@ def dataset(
                 find_season_id(ladder, given, "(peck dataset LEAGUE)") for given in wanted
             )
         )
-        told = [ladder.season(key) for key in keys]
+        told = [ladder.get(f"/v1/seasons/{key}") for key in keys]
         encoder = _encoder(told)
         for season in told:
             best = _best_rows(ladder, season, top)
@@ -143,7 +143,7 @@ def _encoder(seasons: Sequence[Json]) -> Encoder:
 def _best_rows(ladder: Client, season: Json, top: int) -> list[Json]:
     """The leaderboard's rows up to this rank, including ties."""
     kept: list[Json] = []
-    for row in ladder.leaderboard(season["id"]):
+    for row in ladder.list_items(f"/v1/seasons/{season['id']}/leaderboard", limit=1000):
         if row["rank"] is not None and row["rank"] > top:
             break
         if row["rank"] is not None:
@@ -166,7 +166,7 @@ def _matches_of_best(
     """The newest rated matches of the best entries, and the seats to export."""
     wanted = {row["entry"] for row in best}
     left = most
-    for match in ladder.matches(season=season, kind="rated"):
+    for match in ladder.list_items("/v1/matches", season=season, kind="rated", limit=200):
         seats = {
             seat["seat"]
             for seat in match["seats"]
@@ -188,7 +188,8 @@ def _add_match(
 ) -> None:
     try:
         replays = [
-            ladder.replay(match["id"], episode=number) for number in range(len(match["episodes"]))
+            ladder.get(f"/v1/matches/{match['id']}/replay", episode=number)
+            for number in range(len(match["episodes"]))
         ]
     except ApiError as error:
         if error.slug not in {"forbidden", "not-found"}:

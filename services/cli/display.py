@@ -10,7 +10,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Final, cast
@@ -110,13 +110,47 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], next_step: s
     if not listed:
         print_nothing(next_step)
         return
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDE
+    width = available_columns()
     head, *lines = plain_lines(columns, listed) or [""]
     if not head or len(head) > width or any(map(os.environ.get, FORCED)):
         stdout.print(rich_table(columns, listed))
         return
     is_bold = sys.stdout.isatty() and os.environ.get("TERM") not in (None, "dumb", "unknown")
     print("\n".join([f"\x1b[1m{head}\x1b[0m" if is_bold else head, *lines]))
+
+
+def available_columns(most: int | None = None) -> int:
+    """The width of the output in columns, or ``most``."""
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDE
+    return width if most is None else min(width, most)
+
+
+def show_list(
+    rows: Sequence[Mapping[str, Any]],
+    columns: Mapping[str, str | Callable[[Mapping[str, Any]], object]],
+    as_json: bool,
+    next_step: str = "",
+) -> None:
+    """Prints rows of the API: each column is a field, or computed. Times are in UTC."""
+    if as_json:
+        print_json(rows)
+    else:
+        shown = [[_column(row, source) for source in columns.values()] for row in rows]
+        table(list(columns), shown, next_step)
+
+
+def _column(row: Mapping[str, Any], source: str | Callable[[Mapping[str, Any]], object]) -> object:
+    if not isinstance(source, str):
+        return source(row)
+    return timestamp_text(row[source]) if source.endswith("_at") else row[source]
+
+
+def show_done(answer: Any, sentence: str, as_json: bool) -> None:
+    """Prints the API's answer, or a sentence."""
+    if as_json:
+        print_json(answer)
+    else:
+        stdout.print(sentence)
 
 
 def plain_lines(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:

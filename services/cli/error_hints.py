@@ -23,16 +23,16 @@ LISTS: Final = {
     "agent": "peck agent list",
     "submission": "peck submissions",
     "entry": "peck entries",
-    "match": "peck episodes --help",
-    "episode": "peck episodes --help",
-    "scrim": "peck scrim --help",
-    "batch": "peck scrims batches",
+    "match": "peck matches",
+    "episode": "peck matches",
+    "scrim": "peck api list-scrims",
+    "batch": "peck api list-batches",
     "tournament": "peck tournament list",
     "team": "peck whoami",
     "user": "peck whoami",
-    "token": "peck token list",
-    "invitation": "peck league invitations LEAGUE",
-    "rejudgement": "peck audits LEAGUE",
+    "token": "peck api list-tokens me",
+    "invitation": "peck api list-invitations LEAGUE",
+    "rejudgement": "peck api list-audits LEAGUE",
 }
 """The command that lists existing things, by the kind of the missing thing."""
 AGAIN: Final = ("idempotency-mismatch", "digest-mismatch")
@@ -85,7 +85,7 @@ def _league_list() -> list[str]:
     """The leagues that the caller may see, on one line."""
     try:
         with connect(needs_token=False) as ladder:
-            slugs = [row["slug"] for row in ladder.leagues()]
+            slugs = [row["slug"] for row in ladder.list_items("/v1/leagues", limit=200)]
     except (ApiError, Unreachable, MissingInput):
         return []
     more = f" and {len(slugs) - LISTED} more" if len(slugs) > LISTED else ""

@@ -10,8 +10,7 @@ import typer
 
 from services.api_client import Client, Json
 from services.cli.display import AsJson, print_json, stdout, table
-from services.cli.match_downloads import match_of
-from services.cli.name_lookup import opponent_id, own_agents
+from services.cli.name_lookup import agent_id, match_of, matches_of, own_agents
 from services.cli.saved_login import MissingInput, connect
 from services.cli.scrims import wait_for_scrim
 
@@ -73,9 +72,10 @@ def fork(
         )
         return
     with connect() as ladder:
-        made = ladder.fork_match(*request_of(ladder, match, step, seats, moves, games, draws))
-        found = wait_for_scrim(ladder, made["id"]) if wait else ladder.scrim(made["id"])
-        played = list(ladder.matches(scrim=made["id"], most=games)) if wait else []
+        key, body = request_of(ladder, match, step, seats, moves, games, draws)
+        made = ladder.post(f"/v1/matches/{key}/forks", body)
+        found = wait_for_scrim(ladder, made["id"], wait)
+        played = matches_of(ladder, games, scrim=made["id"]) if wait else []
     if as_json:
         print_json(found)
         return
@@ -110,14 +110,14 @@ def request_of(
 ) -> tuple[str, Json]:
     """The match's id and the body of the request."""
     match_id, position, _ = match_of(ladder, key)
-    match = ladder.match(match_id)
+    match = ladder.get(f"/v1/matches/{match_id}")
     count = len(match["seats"])
     if odd := [number for number in (*seats, *moves) if number >= count]:
         raise MissingInput(f"seat {odd[0] + 1}: this match has seats 1 to {count}")
     mine = own_agents(ladder) if seats else []
     lineup: list[str | None] = [None] * count
     for number, name in seats.items():
-        lineup[number] = opponent_id(ladder, match["season_id"], mine, name)
+        lineup[number] = agent_id(ladder, name, {"season": match["season_id"]}, mine)
     body = {
         "step": step,
         "episode": position,

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-from typing import Annotated
+import time
+from collections.abc import Iterator
+from typing import Annotated, Final
 
 import typer
 
 from estimates.intervals import half_width
-from services.api_client import Client, Json
+from services.api_client import NO_SITE, ApiError, Client, Json, Unreachable
 from services.cli.display import (
     AsJson,
     duration_text,
@@ -28,6 +31,9 @@ from services.cli.name_lookup import (
 )
 from services.cli.saved_login import MissingInput, connect
 
+AGAIN_SECONDS: Final = 3.0
+"""Pause before the feed's stream is read again."""
+
 
 def watch(
     league: Annotated[str | None, typer.Argument(help="League slug, or season id.")] = None,
@@ -40,9 +46,9 @@ def watch(
     Exits with 1 during an alarm, or if too few agents take part to fill a match.
     """
     with connect(needs_token=False) as ladder:
-        season = ladder.season(find_season_id(ladder, league, "(peck watch LEAGUE)"))
-        watched = ladder.league(season["league_id"])
-        pulse = ladder.season_health(season["id"])
+        season = ladder.get(f"/v1/seasons/{find_season_id(ladder, league, '(peck watch LEAGUE)')}")
+        watched = ladder.get(f"/v1/leagues/{season['league_id']}")
+        pulse = ladder.get(f"/v1/seasons/{season['id']}/health")
     alarm, lacking = pulse["alarm"], pulse["lacking"]
     if as_json:
         print_json({**pulse, "season_state": season["state"], "league_state": watched["state"]})
@@ -69,10 +75,10 @@ def _print_pace(season: Json, league: Json, pulse: Json) -> None:
         stdout.print(f"standing: peck leaderboard {season['id']}")
     elif league["state"] == "closed":
         stdout.print(f"{league['slug']} is closed: it plays no rated matches; {last}")
-        stdout.print(f"a new season opens it again: peck league new-season {league['slug']}")
+        stdout.print(f"a new season opens it again: peck season create {league['slug']}")
     elif league["state"] != "open":
         stdout.print(f"{league['slug']} is {league['state']}: it pairs no new rated matches")
-        stdout.print(f"{last}; a host continues with: peck league resume {league['slug']}")
+        stdout.print(f"{last}; a host continues with: peck league set {league['slug']} state=open")
     else:
         stdout.print(f"{last}; expected: one every {duration_text(pulse['expected_seconds'])}")
 
@@ -92,8 +98,8 @@ def insights(
     For an agent, shows its newest entry that plays. Expected shares use the present scores.
     """
     with connect(needs_token=agent is None or not agent.startswith("ent_")) as ladder:
-        entry = ladder.entry(_find_entry_id(ladder, agent))
-        found = ladder.insights(entry["id"], within=within)
+        entry = ladder.get(f"/v1/entries/{_find_entry_id(ladder, agent)}")
+        found = ladder.get(f"/v1/entries/{entry['id']}/insights", within=within)
     if as_json:
         print_json(found)
         return
@@ -155,7 +161,7 @@ def _find_entry_id(ladder: Client, name: str | None) -> str:
     if name is None and len(agents) != 1:
         raise MissingInput(named_agents(agents), next_after(agents))
     agent = agents[0] if name is None else own_agent(ladder, name)
-    rows = list(ladder.entries(agent=agent["id"]))
+    rows = list(ladder.list_items("/v1/entries", agent=agent["id"]))
     if not rows:
         raise MissingInput(
             f"submit {agent['name']} with `peck submit` first: it is in no league yet"
@@ -238,7 +244,7 @@ def feed(
     Newest last. With --follow and --json each item is one line.
     """
     with connect() as ladder:
-        items = list(ladder.feed(most=show))
+        items = list(ladder.list_items("/v1/me/feed", most=show, limit=min(show, 200)))
         items.reverse()
         if as_json and not follow:
             print_json(items)
@@ -249,10 +255,40 @@ def feed(
             print_nothing(next_after(own_agents(ladder)))
         if follow:
             try:
-                for item in ladder.follow_feed(items[-1]["key"] if items else None):
+                for item in follow_feed(ladder, items[-1]["key"] if items else None):
                     _print_item(item, as_json)
             except KeyboardInterrupt:
                 pass
+
+
+def follow_feed(ladder: Client, after: str | None = None) -> Iterator[Json]:
+    """Yields new items of the feed, or the items after this key, without end. Reconnects after the
+    stream ends or breaks, or while the site does not answer, without losing items."""
+    while True:
+        pause = AGAIN_SECONDS
+        try:
+            for key, data in ladder.events("/v1/me/feed/stream", after=after):
+                after = key
+                yield json.loads(data)
+        except ApiError as error:
+            if error.status not in NO_SITE:
+                begin_at = error.problem.get("begin_at")
+                if after is None or begin_at is None:
+                    raise
+                yield from _items_between(ladder, after, begin_at)
+                after = begin_at
+                continue
+        except Unreachable:
+            pass
+        time.sleep(pause)
+
+
+def _items_between(ladder: Client, after: str, until: str) -> list[Json]:
+    """Items of the feed after ``after`` up to ``until``, oldest first."""
+    items = itertools.takewhile(
+        lambda item: item["key"] > after, ladder.list_items("/v1/me/feed", limit=200)
+    )
+    return [item for item in items if item["key"] <= until][::-1]
 
 
 def _print_item(item: Json, as_json: bool) -> None:

@@ -1,9 +1,9 @@
-"""Commands on the leaderboard: leaderboard, seals, declare; and the text form of medal rules."""
+"""The command that shows the leaderboard."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import typer
 
@@ -11,13 +11,7 @@ from estimates.intervals import half_width
 from services.api_client import Client, Json
 from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
 from services.cli.name_lookup import find_season_id
-from services.cli.saved_login import MissingInput, connect
-
-MEDALS_HELP: Final = (
-    "Who earns a medal: table (Kaggle's), lines:survivor+100,survivor,500 (least scores of gold, "
-    "silver, bronze; a reference agent can name a line), counts:1,2,3 (numbers of teams) or "
-    "shares:0.1,0.1,0.2 (shares of the teams)."
-)
+from services.cli.saved_login import connect
 
 
 def leaderboard(
@@ -33,11 +27,19 @@ def leaderboard(
     seat, the game's own measures decide rank and medal; each has its 95 % interval.
     """
     with connect(needs_token=False) as ladder:
-        season = ladder.season(_find_season_id(ladder, league, "leaderboard"))
-        rows = list(ladder.leaderboard(season["id"], most=show))
+        season = ladder.get(f"/v1/seasons/{_find_season_id(ladder, league, 'leaderboard')}")
+        rows = list(
+            ladder.list_items(
+                f"/v1/seasons/{season['id']}/leaderboard", most=show, limit=min(show, 1000)
+            )
+        )
         finality = _finality(ladder, season)
         is_by_score = season["medals"]["kind"] == "lines"
-        lines = ladder.leaderboard_head(season["id"])["medal_lines"] if is_by_score else None
+        lines = (
+            ladder.get(f"/v1/seasons/{season['id']}/leaderboard", limit=1)["medal_lines"]
+            if is_by_score
+            else None
+        )
     if as_json:
         print_json(rows)
         return
@@ -77,7 +79,7 @@ def medal_line_texts(lines: Json, *, is_finished: bool) -> Iterator[str]:
     if lines["is_out_of_reach"] and not is_finished:
         yield (
             f"no team is near a medal: the best score is {lines['best_score']:.1f}; until uploads"
-            " close a host can move the lines (peck league edit LEAGUE --medals)"
+            " close a host can move the lines (peck season set LEAGUE medals=lines:...)"
         )
 
 
@@ -94,10 +96,10 @@ def _finality(ladder: Client, season: Json) -> str | None:
     the season plays.
     """
     if season["state"] != "finished":
-        league = ladder.league(season["league_id"])
+        league = ladder.get(f"/v1/leagues/{season['league_id']}")
         is_closed = league["state"] == "closed"
         return f"{league['slug']} is closed: it plays no rated matches" if is_closed else None
-    board = ladder.leaderboard_head(season["id"])
+    board = ladder.get(f"/v1/seasons/{season['id']}/leaderboard", limit=1)
     fitted, done = board["fitted"], f"season {season['number']} is finished"
     results = 0 if board["measures"] else board["accepted_no"]
     if results and (fitted is None or fitted["log_no"] < results):
@@ -135,73 +137,6 @@ def _show_solo_board(rows: Sequence[Mapping[str, Any]]) -> None:
     )
 
 
-def seals(
-    league: Annotated[str | None, typer.Argument(help="League slug, or season id.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """List the sealed medals of a league's current season, newest first."""
-    with connect(needs_token=False) as ladder:
-        rows = ladder.seals(_find_season_id(ladder, league, "seals"))
-    if as_json:
-        print_json(rows)
-        return
-    table(
-        ["team", "medal", "probability", "standing", "sealed", "taken back", "by act"],
-        [
-            (
-                row["team_name"],
-                row["medal"],
-                f"{row['chance']:.1%}",
-                row["version"],
-                timestamp_text(row["sealed_at"]),
-                timestamp_text(row["unsealed_at"]),
-                row["audit_id"],
-            )
-            for row in rows
-        ],
-    )
-
-
-def declare(
-    entry: Annotated[
-        str | None, typer.Argument(help="Entry id (ent_...), as `peck entries` lists it.")
-    ] = None,
-    best: Annotated[
-        bool, typer.Option("--undeclare", "--best", help="Withdraw it: the rules choose.")
-    ] = False,
-    league: Annotated[
-        str | None, typer.Option("--league", "--season", help="With --undeclare: slug, season id.")
-    ] = None,
-    team: Annotated[
-        str | None, typer.Option(help="With --undeclare: slug, if you are in several teams.")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Keep the entry that represents your team now, until uploads lock."""
-    if (entry is None) is not best:
-        raise MissingInput("name one entry (see `peck entries`), or use --undeclare")
-    with connect() as ladder:
-        if entry is not None:
-            found = ladder.entry(entry)
-            season, whose = found["season_id"], found["team_id"]
-        else:
-            season, whose = find_season_id(ladder, league), team or _own_team(ladder)
-        said = ladder.declare(season, whose, entry)
-    if as_json:
-        print_json(said)
-    else:
-        stdout.print(f"your team is ranked by {said['entry_id'] or 'what the service chooses'}")
-
-
-def _own_team(ladder: Client) -> str:
-    """The caller's only team. Raises MissingInput with the names if there are several."""
-    teams = ladder.me()["teams"]
-    if len(teams) != 1:
-        raise MissingInput(f"--team: name one of yours: {', '.join(row['slug'] for row in teams)}")
-    only: str = teams[0]["id"]
-    return only
-
-
 def _rank_interval(row: Mapping[str, Any]) -> str | None:
     """The interval of the rank, if it has one."""
     if row["rank"] is None or row["official"] is None:
@@ -230,36 +165,5 @@ def _medal_text(row: Mapping[str, Any]) -> str | None:
     return f"{row['medal']} ({row['status']}{odds})"
 
 
-def parse_medal_rules(text: str) -> Json:
-    """The API's form of medal rules. Raises MissingInput if the text has another form."""
-    kind, _, numbers = text.partition(":")
-    if text == "table":
-        return {"kind": kind}
-    try:
-        gold, silver, bronze = (
-            number.strip() if kind == "lines" and number.strip()[:1].isalpha() else float(number)
-            for number in numbers.split(",")
-        )
-    except ValueError:
-        raise MissingInput(
-            f"--medals {text!r}: write table, or lines, counts or shares with three "
-            "numbers, for example lines:survivor+100,survivor,500"
-        ) from None
-    return {"kind": kind, "gold": gold, "silver": silver, "bronze": bronze}
-
-
-def medal_rules_text(rules: Mapping[str, Any]) -> str:
-    """The text form of medal rules, which ``parse_medal_rules`` reads."""
-    if rules["kind"] == "table":
-        return "table"
-    numbers = ",".join(
-        f"{number:g}" if isinstance(number := rules[name], float | int) else number
-        for name in ("gold", "silver", "bronze")
-    )
-    return f"{rules['kind']}:{numbers}"
-
-
 def register(app: typer.Typer) -> None:
     app.command()(leaderboard)
-    app.command()(seals)
-    app.command()(declare)

@@ -1,32 +1,126 @@
-"""Commands on the people of a league: members, roles, requests to join, blocks."""
+"""Commands on the people of a league: join, invite, members, roles, the roster and its results."""
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Annotated
 from urllib.parse import quote
 
 import typer
 
-from ladder.slugs import name_key
-from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
-from services.cli.leagues import leagues
-from services.cli.membership import Yes, ask_for_agreement
+from services.api_client import Json
+from services.cli.display import (
+    AsJson,
+    print_json,
+    show_done,
+    show_list,
+    stderr,
+    stdout,
+    timestamp_text,
+)
+from services.cli.leagues import League, Season, leagues
 from services.cli.saved_login import MissingInput, connect
 
-League = Annotated[str, typer.Argument(help="Slug or id of the league.")]
 Person = Annotated[str, typer.Argument(help="Exact name of a person, or a user id (usr_...).")]
 
+Agree = Annotated[bool, typer.Option("--yes", "-y", help="Agree to the terms without a question.")]
 
+
+def join(
+    code: Annotated[str, typer.Argument(help="The invitation code, join_...")],
+    yes: Agree = False,
+    as_json: AsJson = False,
+) -> None:
+    """Join a league with its invitation code, after reading the terms."""
+    with connect() as ladder:
+        invited = ladder.post("/v1/join/terms", {"code": code})
+        if not as_json:
+            stdout.print(f"{invited['title']} ({invited['slug']}), as {invited['role']}")
+        ask_for_agreement(invited["terms"], yes, quiet=as_json)
+        joined = ladder.post("/v1/join", {"code": code, "terms": invited["terms"]["digest"]})
+    if as_json:
+        print_json(joined)
+        return
+    stdout.print(f"you are {joined['role']} of {joined['title']}")
+    if joined["role"] != "viewer":
+        stdout.print(f"peck submit main.py --agent NAME --league {joined['slug']}")
+
+
+def ask_for_agreement(terms: Json, yes: bool, *, quiet: bool) -> None:
+    """Shows the terms and asks for agreement. Raises if the answer is no."""
+    if not quiet:
+        stdout.print(terms["text"])
+    if yes:
+        return
+    if quiet:
+        raise MissingInput("run without --json to read the terms, or add --yes to agree")
+    if not sys.stdin.isatty():
+        raise MissingInput("add --yes to agree to these terms, or run it in a terminal")
+    typer.confirm("Do you agree?", abort=True)
+
+
+@leagues.command("consent")
+def consent(
+    league: League,
+    visibility: Annotated[
+        str | None, typer.Option(help="Visibility that a host asks for; default: the present one.")
+    ] = None,
+    replays: Annotated[
+        str | None,
+        typer.Option(help="Replay visibility that a host asks for; default: the present one."),
+    ] = None,
+    remote_agents: Annotated[
+        bool, typer.Option("--remote-agents", help="Also agree to seasons with remote agents.")
+    ] = False,
+    yes: Agree = False,
+    as_json: AsJson = False,
+) -> None:
+    """Agree to a league's terms, or to wider terms that its host asks for."""
+    wider = {"visibility": visibility, "replay_visibility": replays}
+    with connect() as ladder:
+        remote = "true" if remote_agents else None
+        terms = ladder.get(f"/v1/leagues/{league}/terms", **wider, remote_agents=remote)
+        ask_for_agreement(terms, yes, quiet=as_json)
+        agreed = ladder.put(f"/v1/leagues/{league}/consent", {"terms": terms["digest"]})
+    show_done(agreed, f"agreed on {timestamp_text(agreed['agreed_at'])}", as_json)
+
+
+@leagues.command("invite")
+def create_invitation(
+    league: League,
+    role: Annotated[str, typer.Option(help="competitor or viewer.")] = "competitor",
+    uses: Annotated[
+        int | None, typer.Option(min=1, help="Number of people who may use it; default: no limit.")
+    ] = None,
+    expires: Annotated[
+        str | None,
+        typer.Option(help="When the code expires, with a time zone: 2026-12-01T12:00+01:00."),
+    ] = None,
+    label: Annotated[str, typer.Option(help="Purpose of the code; only hosts see it.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Create an invitation code, and a link for it. Both are shown only once."""
+    with connect() as ladder:
+        terms = {"role": role, "max_uses": uses, "expires_at": expires, "label": label}
+        made = ladder.post(f"/v1/leagues/{league}/invitations", terms)
+    if as_json:
+        print_json(made)
+        return
+    stdout.print(made["code"])
+    stderr.print(f"people join at {ladder.address}/join?code={made['code']}")
+    stderr.print(f"with a QR code: {ladder.address}/leagues/{league}/invitations")
+
+
+@leagues.command("members")
 def list_members(league: League, as_json: AsJson = False) -> None:
     """List the members of a league and their roles; hosts only."""
     with connect() as ladder:
-        rows = list(ladder.members(league))
-    if as_json:
-        print_json(rows)
-        return
-    table(["id", "name", "role"], [(row["user_id"], row["name"], row["role"]) for row in rows])
+        rows = list(ladder.list_items(f"/v1/leagues/{league}/members", limit=200))
+    show_list(rows, {"id": "user_id", "name": "name", "role": "role"}, as_json)
 
 
+@leagues.command("role")
 def give_role(
     league: League,
     person: Person,
@@ -42,176 +136,99 @@ def give_role(
     Co-hosts give the roles competitor and viewer. Graders and commentators see only teams of which
     all people agreed to the terms.
     """
+    if "/" in person or not person.strip("."):
+        raise MissingInput(f"give an id (usr_...): the name {person!r} cannot be in an address")
+    path = f"/v1/leagues/{league}/members/{quote(person, safe='')}"
     with connect() as ladder:
         if role == "none":
-            ladder.remove_member(league, path_part(person))
+            ladder.delete(path)
         else:
-            ladder.put_member(league, path_part(person), role)
+            ladder.put(path, {"role": role})
     stdout.print(f"{person} has no role now" if role == "none" else f"{person} is now {role}")
 
 
-def path_part(person: str) -> str:
-    """The name or id as a part of an address. Raises MissingInput for a name that cannot be one."""
-    if "/" in person or not person.strip("."):
-        raise MissingInput(f"give an id (usr_...): the name {person!r} cannot be in an address")
-    return quote(person, safe="")
-
-
-def ask_to_join(
+@leagues.command("import")
+def import_roster(
     league: League,
-    words: Annotated[str, typer.Option(help="A word to the hosts.")] = "",
-    yes: Yes = False,
+    roster: Annotated[
+        Path, typer.Argument(help="CSV with the header name,team,role,external_id.", dir_okay=False)
+    ],
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show the effect, change nothing.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Ask the hosts of a league to let you in, after reading the terms."""
+    """Import a league's roster from a CSV file. The code of each new person is shown only once."""
+    text = roster.read_text(encoding="utf-8", errors="replace")
     with connect() as ladder:
-        found = ladder.league_to_join(league)
-        ask_for_agreement(found["terms"], yes, quiet=as_json)
-        made = ladder.request_to_join(league, found["terms"]["digest"], words)
+        made = ladder.post(f"/v1/leagues/{league}/roster", {"csv": text, "dry_run": dry_run})
     if as_json:
         print_json(made)
-    else:
-        stdout.print(f"you asked to join {league}; see the answer with: peck league asked")
-
-
-def list_own_requests(as_json: AsJson = False) -> None:
-    """List the leagues that you asked to join, and the answers."""
-    with connect() as ladder:
-        rows = ladder.own_requests()
-    if as_json:
-        print_json(rows)
         return
-    table(
-        ["id", "league", "state", "answer"],
-        [(row["id"], row["slug"], row["state"], row["answer"]) for row in rows],
+    change = "would be" if dry_run else "is"
+    show_list(
+        made["items"],
+        {**ROSTER, change: "change", "code": "code"},
+        as_json,
     )
 
 
-def withdraw_request(
-    request: Annotated[str, typer.Argument(help="Id (jrq_...) from `peck league asked`.")],
-) -> None:
-    """Withdraw a request to join a league."""
-    with connect() as ladder:
-        done = ladder.withdraw_request(request)
-    stdout.print(f"withdrew the request to join {done['title']}")
+ROSTER = {"external id": "external_id", "name": "name", "team": "team", "role": "role"}
 
 
-def list_requests(league: League, as_json: AsJson = False) -> None:
-    """List the people who ask to join a league; hosts only."""
+@leagues.command("roster")
+def read_roster(league: League, as_json: AsJson = False) -> None:
+    """Show the people on a league's roster, and who of them joined."""
     with connect() as ladder:
-        rows = list(ladder.join_requests(league))
-    if as_json:
-        print_json(rows)
-        return
-    table(
-        ["id", "name", "words", "asked"],
-        [(row["id"], row["name"], row["words"], timestamp_text(row["created_at"])) for row in rows],
+        rows = ladder.get(f"/v1/leagues/{league}/roster")["items"]
+    show_list(
+        rows,
+        {
+            **ROSTER,
+            "joined as": "user_name",
+            "invitation": lambda row: "revoked" if row["is_revoked"] else row["invitation_id"],
+        },
+        as_json,
     )
 
 
-def answer_requests(
-    league: League,
-    act: Annotated[str, typer.Argument(help="approve or decline.")],
-    requests: Annotated[
-        list[str] | None, typer.Argument(help="Ids from `peck league requests`.")
+@leagues.command("export")
+def export_standings(
+    league: Season,
+    path: Annotated[
+        Path | None, typer.Option("--path", "-p", help="File to write; default: stdout.")
     ] = None,
-    every: Annotated[bool, typer.Option("--all", help="All requests that wait.")] = False,
-    role: Annotated[str, typer.Option(help="competitor or viewer.")] = "competitor",
-    words: Annotated[str, typer.Option(help="A word to the people.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Approve or decline requests to join a league; hosts only."""
-    if every == bool(requests):
-        raise MissingInput("name requests from `peck league requests`, or add --all")
-    with connect() as ladder:
-        rows = ladder.answer_requests(
-            league, act, requests=requests, all=every, role=role, words=words
-        )
-    if as_json:
-        print_json(rows)
+    """Export the standings as CSV, or as JSON. Hosts also get the external ids."""
+    form = "json" if as_json else "csv"
+    with connect(needs_token=False) as ladder:
+        text = ladder.send("GET", f"/v1/seasons/{league}/standings", params={"format": form}).text
+    if path is None:
+        stdout.print(text, end="" if text.endswith("\n") else "\n")
         return
-    for row in rows:
-        why = f", {row['answer']}" if row["state"] == "expired" else ""
-        stdout.print(f"{row['name']}: {row['state']}{why}")
-    if not rows:
-        stdout.print("none of these requests waits")
+    path.write_text(text, encoding="utf-8", newline="")
+    stdout.print(f"wrote {path}")
 
 
-def take_requests(
-    league: League,
-    takes: Annotated[bool, typer.Option("--yes/--no", help="Whether people may ask.")] = True,
+@leagues.command("extend")
+def extend(
+    league: Season,
+    team: Annotated[str, typer.Argument(help="Slug or id of the team.")],
+    until: Annotated[
+        str, typer.Argument(help="New deadline with a time zone: 2026-12-03T18:00+01:00.")
+    ],
+    reason: Annotated[str, typer.Option(help="One sentence for the audit log.")],
+    as_json: AsJson = False,
 ) -> None:
-    """Let people ask to join a league, or stop that; hosts only.
-
-    Everybody who knows the league's name may then read its title and its terms.
-    """
+    """Give one team a later upload deadline."""
     with connect() as ladder:
-        changed = ladder.patch(f"/v1/leagues/{league}", {"takes_requests": takes})
-    some = "" if changed["takes_requests"] else "no "
-    stdout.print(f"{changed['slug']} takes {some}requests to join")
+        path = f"/v1/seasons/{league}/extensions/{team}"
+        made = ladder.put(path, {"closes_at": until, "reason": reason})
+    moment = timestamp_text(made["closes_at"])
+    show_done(made, f"{made['team_name']} may upload until {moment} UTC", as_json)
 
 
-def delay_live(
-    league: League,
-    seconds: Annotated[int, typer.Argument(min=0, max=3600, help="Delay; 0: none.")],
-) -> None:
-    """Set the delay with which a league shows running matches; hosts only."""
-    with connect() as ladder:
-        changed = ladder.patch(f"/v1/leagues/{league}", {"live_delay_seconds": seconds})
-    late = changed["live_delay_seconds"]
-    when = f"{late} s late" if late else "at once"
-    stdout.print(f"{changed['slug']} shows running matches {when}")
-
-
-def list_blocks(league: League, as_json: AsJson = False) -> None:
-    """List the people whom hosts blocked from a league; hosts only."""
-    with connect() as ladder:
-        rows = list(ladder.league_blocks(league))
-    if as_json:
-        print_json(rows)
-        return
-    table(
-        ["id", "name", "reason", "since"],
-        [
-            (row["user_id"], row["name"], row["reason"], timestamp_text(row["created_at"]))
-            for row in rows
-        ],
-    )
-
-
-def block(
-    league: League,
-    person: Person,
-    reason: Annotated[str, typer.Option(help="One sentence; the person reads it.")],
-) -> None:
-    """Block a person from a league; hosts only. Their agents play on until you disqualify them."""
-    with connect() as ladder:
-        ladder.block_from_league(league, path_part(person), reason)
-    stdout.print(f"{person} is blocked from {league}")
-
-
-def unblock(league: League, person: Person) -> None:
-    """Unblock a person; hosts only. The person gets no role by this."""
-    with connect() as ladder:
-        rows = {name_key(row["name"]): row["user_id"] for row in ladder.league_blocks(league)}
-        ladder.unblock_from_league(league, rows.get(name_key(person), person))
-    stdout.print(f"{person} may join {league} again")
-
-
-def register(_: typer.Typer) -> None:
-    """Adds the commands to ``peck league``."""
-    for name, command in (
-        ("members", list_members),
-        ("role", give_role),
-        ("ask", ask_to_join),
-        ("asked", list_own_requests),
-        ("withdraw", withdraw_request),
-        ("requests", list_requests),
-        ("answer", answer_requests),
-        ("take-requests", take_requests),
-        ("live-delay", delay_live),
-        ("blocks", list_blocks),
-        ("block", block),
-        ("unblock", unblock),
-    ):
-        leagues.command(name)(command)
+def register(app: typer.Typer) -> None:
+    """Adds ``peck join``; the others belong to ``peck league``."""
+    app.command()(join)

@@ -1,56 +1,49 @@
-"""Commands that list, show, create, fill and rehearse leagues."""
+"""Commands of leagues and their seasons: list, show, create, set, fill, rehearse, end."""
 
 from __future__ import annotations
 
 import time
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import typer
 
+from ladder.leagues.kept_settings import KEPT_SETTINGS
 from ladder.sizes import size_text
 from services.api_client import Client, Json
-from services.cli.display import AsJson, print_json, stderr, stdout, table
-from services.cli.leaderboards import MEDALS_HELP, medal_rules_text, parse_medal_rules
-from services.cli.saved_login import connect
-from services.cli.season_options import (
-    Closes,
-    Configuration,
-    Ends,
-    FillsSeason,
-    Opens,
-    given,
-    parse_settings,
-)
+from services.cli.api import print_field
+from services.cli.confirmation import Yes, confirm
+from services.cli.display import AsJson, print_json, show_list, stderr, stdout, table
+from services.cli.operations import Document, Field, Request, read_document, read_values
+from services.cli.saved_login import MissingInput, connect
 
 POLL_SECONDS = 0.5
 leagues = typer.Typer(help="List, show, create and run leagues.", no_args_is_help=True)
+seasons = typer.Typer(help="Create, change and end seasons.", no_args_is_help=True)
+League = Annotated[str, typer.Argument(help="Slug or id of the league.")]
+Season = Annotated[str, typer.Argument(help="League slug, or season id.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Argument(help="NAME=VALUE; `peck season settings` lists the settings of a season."),
+]
 
 
 @leagues.command("list")
 def list_leagues(as_json: AsJson = False) -> None:
     """List the leagues you may see."""
     with connect(needs_token=False) as ladder:
-        rows = list(ladder.leagues())
-    if as_json:
-        print_json(rows)
-        return
-    table(
-        ["slug", "title", "game", "visibility", "state", "your role"],
-        [
-            (row["slug"], row["title"], row["game"], row["visibility"], row["state"], row["role"])
-            for row in rows
-        ],
-    )
+        rows = list(ladder.list_items("/v1/leagues", limit=200))
+    columns = ("slug", "title", "game", "visibility", "state")
+    show_list(rows, {**{name: name for name in columns}, "your role": "role"}, as_json)
 
 
 @leagues.command("show")
-def show_league(
-    league: Annotated[str, typer.Argument(help="Slug or id.")], as_json: AsJson = False
-) -> None:
+def show_league(league: League, as_json: AsJson = False) -> None:
     """Show a league and its current season."""
     with connect(needs_token=False) as ladder:
-        found = ladder.league(league)
-        season = ladder.season(found["current_season"]) if found["current_season"] else None
+        found = ladder.get(f"/v1/leagues/{league}")
+        key = found["current_season"]
+        season = ladder.get(f"/v1/seasons/{key}") if key else None
     if as_json:
         print_json({"league": found, "season": season})
         return
@@ -107,109 +100,47 @@ def playing_limits_text(season: Json) -> str:
 @leagues.command("create")
 def create_league(
     slug: Annotated[str, typer.Argument(help="Short name for addresses: a-z, 0-9 and -.")],
-    title: Annotated[str | None, typer.Option(help="Title; default: the slug.")] = None,
-    game: Annotated[
-        str, typer.Option(help="Name of a game; GET /v1/games lists them.")
-    ] = "hungry_geese",
-    visibility: Annotated[str, typer.Option(help="public, invitation or private.")] = "public",
-    private: Annotated[
-        bool, typer.Option("--private", help="Short for --visibility private.")
-    ] = False,
-    replays: Annotated[
-        str, typer.Option(help="Who sees replays: public, members, own or after_close.")
-    ] = "public",
-    description: Annotated[str, typer.Option(help="Description of the league.")] = "",
-    seats: Annotated[
-        int | None,
-        typer.Option(min=1, max=16, help="Seats in a match; default: 4, or the game's number."),
-    ] = None,
-    daily_limit: Annotated[int, typer.Option(min=0, help="Uploads per team and day.")] = 5,
-    scrim_games_daily: Annotated[
-        int, typer.Option(min=0, max=10_000, help="Scrim games per team and day.")
-    ] = 500,
-    active: Annotated[
-        int | None, typer.Option(min=1, help="Newest uploads of an agent that play; default: all.")
-    ] = None,
-    team_active: Annotated[
-        int, typer.Option(min=0, max=100, help="Newest uploads of a team that play; 0: all.")
-    ] = 3,
-    max_bundle_mb: Annotated[
-        int, typer.Option(min=1, max=512, help="Largest upload, in MB.")
-    ] = 100,
-    configuration: Configuration = None,
-    act_seconds: Annotated[
-        float | None, typer.Option(help="Free seconds for each move; default: the game's.")
-    ] = None,
-    bank_seconds: Annotated[
-        float | None, typer.Option(help="Extra seconds for a whole episode; default: the game's.")
-    ] = None,
-    opens: Opens = None,
-    closes: Closes = None,
-    ends: Ends = None,
-    medals: Annotated[str, typer.Option(help=MEDALS_HELP)] = "table",
-    confidence: Annotated[
-        float, typer.Option(min=0.5, max=0.99, help="Probability needed to seal a medal.")
-    ] = 0.95,
-    stop_when_sealed: Annotated[
-        bool, typer.Option("--stop-when-sealed", help="End the season once all medals are sealed.")
-    ] = False,
-    remote_agents: Annotated[
-        bool,
-        typer.Option(
-            "--remote-agents", help="Allow agents at addresses of their owners (Battlesnake)."
-        ),
-    ] = False,
-    speed_class: Annotated[
-        str,
-        typer.Option(help="Play only on machines of this speed class: see `peck machine list`."),
-    ] = "any",
-    anchor: Annotated[
-        list[str] | None,
-        typer.Option(help="Reference agent by name, or one of your submissions by id; repeatable."),
-    ] = None,
-    fill: FillsSeason = True,
+    settings: Settings = None,
     as_json: AsJson = False,
 ) -> None:
-    """Create a league with its first season. You become its host."""
-    season: Json = {
-        "seats": seats,
-        "daily_limit": daily_limit,
-        "scrim_games_daily": scrim_games_daily,
-        "active_limit": active,
-        "team_active_limit": team_active or None,
-        "max_bundle_bytes": max_bundle_mb << 20,
-        "configuration": parse_settings(configuration),
-        "clock": given({"act_seconds": act_seconds, "bank_seconds": bank_seconds}),
-        "medals": parse_medal_rules(medals),
-        "medal_confidence": confidence,
-        "stops_when_sealed": stop_when_sealed,
-        "remote_agents": remote_agents,
-        "speed_class": speed_class,
-        **given({"opens_at": opens, "closes_at": closes, "ends_at": ends}),
-    }
+    """Create a league with its first season. You become its host.
+
+    `peck api create-league --help` lists the settings of a league, such as title, game, visibility
+    and anchors. Without game= the league plays Hungry Geese.
+    """
     with connect() as ladder:
-        made = ladder.create_league(
-            slug,
-            title or slug,
-            game,
-            visibility="private" if private else visibility,
-            replay_visibility=replays,
-            description=description,
-            season=season,
-            anchors=anchor or [],
-            fill=fill,
-        )
-    first, entered, lacking = made.pop("season"), made.pop("anchors"), made.pop("lacking")
+        body = read_settings(ladder, "create-league", settings, {"slug": slug})
+        defaults: Json = {"title": slug, "game": "hungry_geese", "season": {}}
+        made = ladder.post("/v1/leagues", defaults | body)
+    season, entered, lacking = made.pop("season"), made.pop("anchors"), made.pop("lacking")
     if as_json:
-        print_json({"league": made, "season": first, "anchors": entered, "lacking": lacking})
+        print_json({"league": made, "season": season, "anchors": entered, "lacking": lacking})
         return
-    print_league(made, first)
+    print_league(made, season)
     print_anchors(slug, entered, lacking)
+
+
+@leagues.command("set")
+def set_league(league: League, settings: Settings, as_json: AsJson = False) -> None:
+    """Change a league, such as title=, visibility= or state=; hosts only.
+
+    With state=paused it pairs no rated matches until state=open. Competitors must agree first if
+    more people would see the league or its replays.
+    """
+    with connect() as ladder:
+        change = read_settings(ladder, "change-league", settings)
+        changed = ladder.patch(f"/v1/leagues/{league}", change)
+    if as_json:
+        print_json(changed)
+        return
+    print_league_settings(changed)
+    if changed["description"]:
+        stdout.print(changed["description"])
 
 
 @leagues.command("fill")
 def fill_league(
-    league: Annotated[str, typer.Argument(help="League slug, or season id.")],
+    league: Season,
     anchor: Annotated[
         list[str] | None,
         typer.Option(help="Add only this reference agent or submission of yours; repeatable."),
@@ -218,23 +149,29 @@ def fill_league(
 ) -> None:
     """Add reference agents to a season until one agent can play."""
     with connect() as ladder:
-        made = ladder.add_anchors(league, anchor or [], fill=not anchor)
+        made = add_anchors(ladder, league, anchor)
     if as_json:
         print_json(made)
     else:
         print_anchors(league, made["anchors"], made["lacking"])
 
 
+def add_anchors(ladder: Client, season: str, names: list[str] | None = None) -> Json:
+    """Adds the named reference agents; without names, until one agent can play."""
+    body = {"anchors": names or [], "fill": not names}
+    return ladder.post(f"/v1/seasons/{season}/anchors", body)
+
+
 @leagues.command("rehearse")
 def rehearse_league(
-    league: Annotated[str, typer.Argument(help="Slug or id.")],
+    league: League,
     wait: Annotated[bool, typer.Option(help="Wait for the result.")] = True,
     as_json: AsJson = False,
 ) -> None:
     """Play one match of reference agents, to see that your league works, also before it opens."""
     with connect() as ladder:
-        made = ladder.rehearse(league)
-        match = ladder.match(made["match_id"])
+        made = ladder.post(f"/v1/leagues/{league}/rehearsals")
+        match = ladder.get(f"/v1/matches/{made['match_id']}")
         if wait:
             match = wait_for_match(ladder, match)
     if as_json:
@@ -251,7 +188,7 @@ def wait_for_match(ladder: Client, match: Json) -> Json:
         while match["state"] not in ("finished", "void"):
             status.update("playing" if match["state"] == "running" else "waiting for a worker")
             time.sleep(POLL_SECONDS)
-            match = ladder.match(match["id"])
+            match = ladder.get(f"/v1/matches/{match['id']}")
     return match
 
 
@@ -278,5 +215,155 @@ def print_anchors(league: str, entered: list[Json], lacking: str | None) -> None
         stdout.print(f"peck submit main.py --agent NAME --league {league}")
 
 
+@seasons.command("settings")
+def list_settings(as_json: AsJson = False) -> None:
+    """List the settings of a season: values, defaults, and which ones can change later."""
+    with connect(needs_token=False) as ladder:
+        document = read_document(ladder)
+    fields = body_fields(document, "create-season")
+    fields = [item for item in fields if not item.schema.get("properties")]
+    later = [item.name for item in body_fields(document, "change-season") if "." not in item.name]
+    if as_json:
+        print_json(
+            [
+                {
+                    "name": item.name,
+                    "values": item.bounds(),
+                    "default": item.default() or None,
+                    "text": item.schema.get("description"),
+                    "changes_later": item.name in later,
+                }
+                for item in fields
+            ]
+        )
+        return
+    width = max(len(item.name) for item in fields)
+    for item in fields:
+        print_field(item, width)
+    stdout.print("medals also take a short form: table, lines:survivor+100,survivor,500 (least")
+    stdout.print("scores of gold, silver, bronze), counts:1,2,3 or shares:0.1,0.1,0.2")
+    stdout.print("configuration.NAME=VALUE sets one value of the game's configuration")
+    stdout.print(f"`peck season set` changes these later: {', '.join(later)}")
+
+
+@seasons.command("create")
+def create_season(
+    league: League,
+    settings: Settings = None,
+    fill: Annotated[bool, typer.Option(help="Add reference agents until one can play.")] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Create a league's next season; hosts only. Teams upload their agents again.
+
+    All settings except the dates are copied from the newest season, unless you give them.
+    """
+    with connect() as ladder:
+        found = ladder.get(f"/v1/leagues/{league}")
+        before = next(iter(ladder.get(f"/v1/leagues/{league}/seasons")["items"]), None)
+        kept: Json = {name: before[name] for name in KEPT_SETTINGS} if before else {}
+        body = read_settings(ladder, "create-season", settings, kept)
+        season = ladder.post(f"/v1/leagues/{found['id']}/seasons", body)
+        if not as_json:
+            print_league(found, season)
+        added: Json = {"anchors": [], "lacking": None}
+        if fill:
+            added = add_anchors(ladder, season["id"])
+    if as_json:
+        print_json({"season": season, **added})
+        return
+    print_anchors(found["slug"], added["anchors"], added["lacking"])
+    if before and before["state"] != "finished":
+        stdout.print(f"season {before['number']} is not finished: peck season end {before['id']}")
+
+
+@seasons.command("set")
+def set_season(season: Season, settings: Settings, as_json: AsJson = False) -> None:
+    """Change a season: state=locked, or its medal lines until uploads close; hosts only."""
+    with connect() as ladder:
+        change = read_settings(ladder, "change-season", settings)
+        changed = ladder.patch(f"/v1/seasons/{season}", change)
+        league = ladder.get(f"/v1/leagues/{changed['league_id']}")
+    if as_json:
+        print_json(changed)
+    else:
+        print_league(league, changed)
+
+
+@seasons.command("end")
+def end_season(season: Season, yes: Yes = False, as_json: AsJson = False) -> None:
+    """Finish a season for good, such as the current one of a league; hosts only.
+
+    It pairs no more matches and its standing becomes final. Members keep the league.
+    """
+    with connect() as ladder:
+        found = ladder.get(f"/v1/seasons/{season}")
+        slug = ladder.get(f"/v1/leagues/{found['league_id']}")["slug"]
+        name, was = f"season {found['number']} of {slug}", found["state"]
+        if was != "finished":
+            confirm(f"end {name}", "a finished season cannot open again", yes, as_json)
+            found = ladder.patch(f"/v1/seasons/{found['id']}", {"state": "finished"})
+    if as_json:
+        print_json(found)
+        return
+    stdout.print(f"{name} {'was finished already' if was == 'finished' else 'is finished'}")
+    stdout.print(f"final standing: peck leaderboard {found['id']}")
+    stdout.print(f"next season: peck season create {slug}")
+
+
+def read_settings(
+    ladder: Client, operation: str, texts: list[str] | None, above: Json | None = None
+) -> Json:
+    """The body of an operation from NAME=VALUE. Raises MissingInput.
+
+    ``above`` has values that the texts replace.
+    """
+    fields = body_fields(read_document(ladder), operation)
+    request = Request(body=dict(above or {}))
+    try:
+        if not texts and above is None:
+            names = ", ".join(item.name for item in fields if "." not in item.name)
+            raise MissingInput(f"give at least one NAME=VALUE; names: {names}")
+        read_values(fields, texts or [], request, {"medals": parse_medal_rules})
+    except MissingInput as error:
+        is_new = operation == "create-season"
+        help_of = "peck season settings" if is_new else f"peck api {operation} --help"
+        raise MissingInput(str(error), help_of) from None
+    return request.body
+
+
+def body_fields(document: Document, operation: str) -> list[Field]:
+    return [item for item in document.operation(operation).fields() if item.place == "body"]
+
+
+def parse_medal_rules(text: str) -> Json:
+    """The API's form of medal rules. Raises MissingInput if the text has another form."""
+    kind, _, numbers = text.partition(":")
+    if text == "table":
+        return {"kind": kind}
+    try:
+        gold, silver, bronze = (
+            number.strip() if kind == "lines" and number.strip()[:1].isalpha() else float(number)
+            for number in numbers.split(",")
+        )
+    except ValueError:
+        raise MissingInput(
+            f"medals={text}: write table, or lines, counts or shares with three "
+            "numbers, for example medals=lines:survivor+100,survivor,500"
+        ) from None
+    return {"kind": kind, "gold": gold, "silver": silver, "bronze": bronze}
+
+
+def medal_rules_text(rules: Mapping[str, Any]) -> str:
+    """The text form of medal rules, which ``parse_medal_rules`` reads."""
+    if rules["kind"] == "table":
+        return "table"
+    numbers = ",".join(
+        f"{number:g}" if isinstance(number := rules[name], float | int) else number
+        for name in ("gold", "silver", "bronze")
+    )
+    return f"{rules['kind']}:{numbers}"
+
+
 def register(app: typer.Typer) -> None:
     app.add_typer(leagues, name="league")
+    app.add_typer(seasons, name="season")

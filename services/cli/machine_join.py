@@ -16,8 +16,7 @@ from ladder.errors import LadderError
 from ladder.machines import connections
 from ladder.machines.connections import WrongCertificate
 from sandbox.doctor.checks import examine_machine
-from services.api_client import Client, Unreachable
-from services.api_client.connection import TIMEOUT_SECONDS
+from services.api_client import TIMEOUT_SECONDS, Client, Unreachable
 from services.cli.machines import machine
 from services.cli.saved_login import MissingInput
 from services.cli.up import LauncherName, interrupt, print_line

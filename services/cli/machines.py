@@ -49,30 +49,6 @@ def invite_machine(
         )
 
 
-@machine.command("invitations")
-def list_invitations(
-    revoke: Annotated[
-        str | None, typer.Option(help="Id (min_...) of an invitation to revoke.")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """List the codes that may still be used, or revoke one."""
-    with connect() as ladder:
-        if revoke is not None:
-            ladder.send("DELETE", f"/v1/machines/invitations/{revoke}")
-        rows = list(ladder.list_items("/v1/machines/invitations"))
-    if as_json:
-        print_json(rows)
-        return
-    table(
-        ["id", "made", "until"],
-        [
-            (row["id"], timestamp_text(row["created_at"]), timestamp_text(row["expires_at"]))
-            for row in rows
-        ],
-    )
-
-
 @machine.command("list")
 def list_machines(as_json: AsJson = False) -> None:
     """List the machines that joined: what they play, and what they lack."""
@@ -95,35 +71,6 @@ def list_machines(as_json: AsJson = False) -> None:
                 "; ".join(row["lacks"]),
             )
             for row in rows
-        ],
-    )
-
-
-@machine.command("show")
-def show_machine(name: Machine, as_json: AsJson = False) -> None:
-    """Show one machine; a revoked one by its id."""
-    with connect() as ladder:
-        found = ladder.get(f"/v1/machines/{name}")
-    if as_json:
-        print_json(found)
-        return
-    table(
-        ["what", "value"],
-        [
-            ("id", found["id"]),
-            ("name", found["name"]),
-            ("tier", found["tier"]),
-            ("owner", found["owner_name"] or "the site"),
-            ("state", state_text(found)),
-            ("joined", timestamp_text(found["joined_at"])),
-            ("seen", timestamp_text(found["seen_at"])),
-            ("slots", str(found["slots"])),
-            ("running", str(found["running"])),
-            ("quarantine", found["quarantine_reason"] or "no"),
-            ("mismatches", str(found["mismatches"])),
-            ("compared", f"{found['samples']}, with other moves: {found['different']}"),
-            ("speed", ", ".join(found["speed_classes"])),
-            ("lacks", "; ".join(found["lacks"])),
         ],
     )
 
@@ -156,24 +103,6 @@ def resume_machine(name: Machine, as_json: AsJson = False) -> None:
         print_json(found)
         return
     stdout.print(f"{found['name']} claims matches")
-
-
-@machine.command("trust")
-def trust_machine(
-    name: Machine,
-    tier: Annotated[MachineTier, typer.Argument(help="How far the machine is trusted.")],
-    owner: Owner = None,
-    as_json: AsJson = False,
-) -> None:
-    """Change how far a machine is trusted. If it is less trusted now, its matches are queued
-    again."""
-    with connect() as ladder:
-        body = {"tier": tier.value, "owner": owner}
-        found = ladder.send("PUT", f"/v1/machines/{name}/trust", json=body).json()
-    if as_json:
-        print_json(found)
-        return
-    stdout.print(f"{found['name']} is {found['tier']}; owner: {found['owner_name'] or 'the site'}")
 
 
 @machine.command("revoke")

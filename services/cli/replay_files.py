@@ -14,7 +14,7 @@ from games.episode import FORMAT, MAX_BYTES, Episode, from_document
 from games.protocol import Game, GameError
 from services.cli.display import is_id
 from services.cli.local_plan import RunError
-from services.cli.match_downloads import match_of
+from services.cli.name_lookup import match_of
 from services.cli.saved_login import connect
 from services.environment_variables import Environment
 
@@ -49,8 +49,8 @@ def find_record(source: str, seed: str | None) -> Record:
     elif source.isdigit() or is_id(source):
         with connect(needs_token=False) as ladder:
             match_id, position, _ = match_of(ladder, source)
-            told = ladder.match(match_id)["seed"]
-            document = ladder.replay(match_id, form="peck", episode=position)
+            told = ladder.get(f"/v1/matches/{match_id}")["seed"]
+            document = ladder.get(f"/v1/matches/{match_id}/replay", format="peck", episode=position)
         episode, known = from_document(document), bytes.fromhex(told) if told else None
     else:
         raise RunError(f"{source}: there is no such file, and this is no match id")

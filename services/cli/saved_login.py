@@ -11,7 +11,7 @@ from typing import Final
 
 import typer
 
-from services.api_client import ApiError, Client, Connection
+from services.api_client import ApiError, Client
 from services.cli.display import stderr
 from services.environment_variables import Environment
 
@@ -105,17 +105,21 @@ def connect(*, needs_token: bool = True) -> Client:
     """
     login = find_login()
     if needs_token and not login.token:
-        raise MissingInput(
-            "run 'peck login', set PECK_TOKEN, or start 'peck up' here: there is no "
-            f"token for {login.address}"
-        )
+        raise missing_token(login.address)
     client = Client(login.address, login.token)
     if login.unused is not None:
         client.before_change = partial(_announce_login, login)
     return client
 
 
-def _announce_login(login: Login, client: Connection) -> None:
+def missing_token(address: str) -> MissingInput:
+    return MissingInput(
+        "run 'peck login', set PECK_TOKEN, or start 'peck up' here: there is no token for"
+        f" {address}"
+    )
+
+
+def _announce_login(login: Login, client: Client) -> None:
     try:
         name = client.get("/v1/me")["user"]["name"]
     except ApiError:

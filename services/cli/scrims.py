@@ -10,7 +10,7 @@ import typer
 
 from services.api_client import Client, Json
 from services.cli.display import AsJson, print_json, printable, stderr, stdout, table
-from services.cli.name_lookup import find_season_id, opponent_id, own_agents
+from services.cli.name_lookup import agent_id, find_season_id, matches_of, own_agents
 from services.cli.saved_login import connect
 
 POLL_SECONDS = 1.0
@@ -40,16 +40,24 @@ def scrim(
 ) -> None:
     """Play unrated matches in private and show the win rates."""
     with connect() as ladder:
-        season = ladder.season(find_season_id(ladder, league))
+        season = ladder.get(f"/v1/seasons/{find_season_id(ladder, league)}")
         mine = own_agents(ladder)
-        keys = [opponent_id(ladder, season["id"], mine, name) for name in (agent, *opponents)]
+        keys = [
+            agent_id(ladder, name, {"season": season["id"]}, mine) for name in (agent, *opponents)
+        ]
         rest = [keys[1 + place % (len(keys) - 1)] for place in range(season["seats"] - 1)]
         lineup = [keys[0], *rest] if len(keys) <= season["seats"] else keys
-        made = ladder.request_scrim(
-            season["id"], lineup, games=games, seeds=seeds_from_text(seed, games) if seed else None
+        made = ladder.post(
+            "/v1/scrims",
+            {
+                "season": season["id"],
+                "lineup": lineup,
+                "games": games,
+                "seeds": seeds_from_text(seed, games) if seed else None,
+            },
         )
-        found = wait_for_scrim(ladder, made["id"]) if wait else ladder.scrim(made["id"])
-        played = list(ladder.matches(scrim=found["id"], most=games))
+        found = wait_for_scrim(ladder, made["id"], wait)
+        played = matches_of(ladder, games, scrim=found["id"])
     if as_json:
         print_json(found)
         return
@@ -103,11 +111,13 @@ def seeds_from_text(text: str, games: int) -> list[str]:
     return [hashlib.sha256(f"{text}:{game}".encode()).hexdigest()[:32] for game in range(games)]
 
 
-def wait_for_scrim(ladder: Client, scrim_id: str) -> Json:
+def wait_for_scrim(ladder: Client, scrim_id: str, wait: bool) -> Json:
     """Waits for the end of the scrim, with progress on stderr. Returns the scrim."""
+    if not wait:
+        return ladder.get(f"/v1/scrims/{scrim_id}")
     with stderr.status("waiting for the first game") as status:
         while True:
-            found = ladder.scrim(scrim_id)
+            found = ladder.get(f"/v1/scrims/{scrim_id}")
             if found["state"] != "running":
                 return found
             done = found["finished_games"] + found["void_games"]

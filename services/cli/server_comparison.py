@@ -10,7 +10,7 @@ from estimates.comparison import Picture, Rule
 from services.api_client import Client, Json, Unreachable
 from services.cli.comparison_display import RunningPicture
 from services.cli.display import stderr, timestamp_text
-from services.cli.name_lookup import find_season_id, opponent_id, own_agents
+from services.cli.name_lookup import agent_id, find_season_id, own_agents
 from services.cli.saved_login import connect
 
 POLL_SECONDS: Final = 1.0
@@ -46,16 +46,16 @@ def compare(wanted: ServerComparison, as_json: bool) -> Json:
             "pairs": wanted.rule.most_pairs,
             "variants": wanted.rule.variants,
         }
-        stderr.print(ladder.plan_comparison(wanted.league, **body)["sentence"])
-        made = ladder.start_comparison(wanted.league, **body)
+        stderr.print(ladder.post(f"/v1/leagues/{wanted.league}/comparisons/plan", body)["sentence"])
+        made = ladder.post(f"/v1/leagues/{wanted.league}/comparisons", body)
         stderr.print(f"comparison {made['id']}")
         return _wait(ladder, made["id"], RunningPicture(wanted.rule, quiet=as_json))
 
 
 def _submission_key(ladder: Client, season: str, mine: list[Json], name: str) -> str:
     if name.isdigit():
-        return str(ladder.submission(name)["id"])
-    return opponent_id(ladder, season, mine, name)
+        return str(ladder.get(f"/v1/submissions/{name}")["id"])
+    return agent_id(ladder, name, {"season": season}, mine)
 
 
 def _wait(ladder: Client, key: str, picture: RunningPicture) -> Json:
@@ -64,7 +64,7 @@ def _wait(ladder: Client, key: str, picture: RunningPicture) -> Json:
     try:
         while True:
             try:
-                found, silent = ladder.comparison(key), 0
+                found, silent = ladder.get(f"/v1/comparisons/{key}"), 0
             except Unreachable:  # the comparison goes on while the site restarts
                 silent += 1
                 if silent > MOST_SILENT_POLLS:

@@ -1,13 +1,13 @@
-"""Commands on uploads: submit, submissions, entries (and status)."""
+"""Commands on uploads: submit, submissions, entries."""
 
 from __future__ import annotations
 
 import contextlib
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -19,9 +19,9 @@ from services.cli.display import (
     duration_text,
     print_json,
     printable,
+    show_list,
     stderr,
     stdout,
-    table,
     timestamp_text,
 )
 from services.cli.name_lookup import FIRST_UPLOAD, find_agent, find_season_id, own_agent, own_agents
@@ -54,7 +54,8 @@ def submit(
     profile: Annotated[
         str | None,
         typer.Option(
-            help="Libraries in the sandbox; see `peck profiles`. Default: as before, else numpy."
+            help="Libraries in the sandbox, from `peck api list-profiles`; default: as before, else"
+            " numpy."
         ),
     ] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the validation.")] = False,
@@ -74,7 +75,7 @@ def submit(
             if upload is not None:
                 name, content = upload
                 made = ladder.upload(
-                    chosen["id"],
+                    f"/v1/agents/{chosen['id']}/submissions",
                     content,
                     filename=name,
                     season=season,
@@ -82,19 +83,22 @@ def submit(
                     profile=profile,
                 )
             else:
-                made = ladder.submit_remote(
-                    chosen["id"], url or "", api=api, season=season, message=message
+                made = ladder.post(
+                    f"/v1/agents/{chosen['id']}/remotes?season={season}",
+                    {"url": url or "", "api": api, "message": message},
                 )
         except ApiError:
             if is_new:
                 with contextlib.suppress(ApiError):  # the first error is more important
-                    ladder.delete_agent(chosen["id"])
+                    ladder.delete(f"/v1/agents/{chosen['id']}")
                 stderr.print(f"removed the new agent {chosen['name']}: its submission was refused")
             raise
         if wait:
             made["entry"] = wait_for_validation(ladder, made["entry"])
             # A refused upload does not count against the daily limit.
-            made["limits"] = ladder.limits(season, made["submission"]["team_id"])
+            made["limits"] = ladder.get(
+                f"/v1/seasons/{season}/limits", team=made["submission"]["team_id"]
+            )
     if as_json:
         print_json(made)
     else:
@@ -125,7 +129,7 @@ def choose_agent(
     found = find_agent(agents, name)
     if found is not None:
         return found, False
-    made = ladder.create_agent(name, team=team)
+    made = ladder.post("/v1/agents", {"name": name, "team": team})
     stderr.print(f"created agent {made['name']} ({made['id']})")
     return made, True
 
@@ -151,7 +155,7 @@ def wait_for_validation(ladder: Client, entry: Json) -> Json:
                 stderr.print(text)
                 told_at, told = time.monotonic(), text
             time.sleep(POLL_SECONDS)
-            entry = ladder.entry(entry["id"])
+            entry = ladder.get(f"/v1/entries/{entry['id']}")
     return entry
 
 
@@ -173,7 +177,7 @@ def is_being_retried(entry: Json) -> bool:
     return _is_unreachable(entry) and entry["next_try_at"] is None
 
 
-def _is_unreachable(entry: Json) -> bool:
+def _is_unreachable(entry: Mapping[str, Any]) -> bool:
     """Whether it is paused until its agent answers. An older site names no cause."""
     return entry["state"] == "paused" and entry.get("pause_cause") != "team_blocked"
 
@@ -191,7 +195,7 @@ def print_upload(made: Json, agent: Json) -> None:
     )
 
 
-def state_text(entry: Json) -> str:
+def state_text(entry: Mapping[str, Any]) -> str:
     """State with the reason, the place in the queue, or the time of the next try.
 
     Shortens the reason of a failed validation only: other reasons can be words of a host.
@@ -199,7 +203,10 @@ def state_text(entry: Json) -> str:
     if _is_unreachable(entry) and entry["reason"]:
         when = "a new try is under way"
         if entry["next_try_at"]:
-            when = f"next try at {timestamp_text(entry['next_try_at'])} UTC, or with `peck resume`"
+            when = (
+                f"next try at {timestamp_text(entry['next_try_at'])} UTC, or with"
+                f" `peck api resume-entry {entry['id']}`"
+            )
         return f"paused: {entry['reason']}; {when}"
     if entry["reason"]:
         is_short = entry["state"] == "rejected"
@@ -218,41 +225,42 @@ def hint_at_whole_reasons(entries: Iterable[Json]) -> None:
 
 
 def submissions(
-    agent: Annotated[str | None, typer.Option(help="List only this agent's submissions.")] = None,
+    of: Annotated[
+        str | None, typer.Option("--agent", help="List only this agent's submissions.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """List your submissions, newest first."""
     with connect() as ladder:
-        chosen = [own_agent(ladder, agent)] if agent else own_agents(ladder)
-        rows = [(row, one) for one in chosen for row in ladder.submissions(one["id"])]
-        entries = {
+        chosen = [own_agent(ladder, of)] if of else own_agents(ladder)
+        rows = [
+            (row, agent)
+            for agent in chosen
+            for row in ladder.list_items(f"/v1/agents/{agent['id']}/submissions", limit=200)
+        ]
+        entered = {
             entry["submission_id"]: entry
-            for one in reversed(chosen)
-            for entry in ladder.entries(agent=one["id"])
+            for agent in reversed(chosen)
+            for entry in entries_of(ladder, agent)
         }
     rows.sort(key=lambda pair: pair[0]["id"], reverse=True)
-    if as_json:
-        print_json([{**row, "entry": entries.get(row["id"])} for row, _ in rows])
-        return
-    table(
-        ["number", "id", "agent", "version", "file", "date", "message", "status", "score"],
-        [
-            (
-                row["number"],
-                row["id"],
-                one["name"],
-                row["version"],
-                row["url"] or row["filename"],
-                timestamp_text(row["created_at"]),
-                row["message"],
-                state_text(entries[row["id"]]) if row["id"] in entries else "not entered",
-                entries[row["id"]]["mu"] if row["id"] in entries else None,
-            )
-            for row, one in rows
-        ],
+    shown = [
+        {**row, "agent": agent["name"], "entry": entered.get(row["id"])} for row, agent in rows
+    ]
+    show_list(
+        [{key: row[key] for key in row if key != "agent"} for row in shown] if as_json else shown,
+        {
+            **{"number": "number", "id": "id", "agent": "agent", "version": "version"},
+            "file": lambda row: row["url"] or row["filename"],
+            **{"date": "created_at", "message": "message"},
+            "status": lambda row: state_text(row["entry"]) if row["entry"] else "not entered",
+            "score": lambda row: row["entry"]["mu"] if row["entry"] else None,
+        },
+        as_json,
         FIRST_UPLOAD,
     )
-    hint_at_whole_reasons(entries[row["id"]] for row, _ in rows if row["id"] in entries)
+    if not as_json:
+        hint_at_whole_reasons(row["entry"] for row in shown if row["entry"])
 
 
 def entries(
@@ -264,100 +272,46 @@ def entries(
     """Show your entries: state, reason, place in the queue, games."""
     with connect() as ladder:
         if entry is not None:
-            rows = [ladder.entry(entry)]
+            rows = [ladder.get(f"/v1/entries/{entry}")]
         else:
-            rows = [row for one in own_agents(ladder) for row in ladder.entries(agent=one["id"])]
+            rows = [row for agent in own_agents(ladder) for row in entries_of(ladder, agent)]
         where = {} if as_json else league_names_by_season(ladder, rows)
-    if as_json:
-        print_json(rows)
-        return
-    table(
-        ["entry", "league", "agent", "version", "state", "rating", "games", "last match"],
-        [
-            (
-                row["id"],
-                where[row["season_id"]],
-                row["agent_name"] + " (remote)" * row["remote"],
-                row["version"],
-                state_text(row),
-                row["mu"],
-                row["games"],
-                timestamp_text(row["last_match_at"]),
-            )
-            for row in rows
-        ],
+    show_list(
+        rows,
+        {
+            "entry": "id",
+            "league": lambda row: where[row["season_id"]],
+            "agent": lambda row: row["agent_name"] + " (remote)" * row["remote"],
+            "version": "version",
+            "state": state_text,
+            **{"rating": "mu", "games": "games", "last match": "last_match_at"},
+        },
+        as_json,
         FIRST_UPLOAD,
     )
-    hint_at_whole_reasons(rows)
+    if not as_json:
+        hint_at_whole_reasons(rows)
+
+
+def entries_of(ladder: Client, agent: Json) -> Iterator[Json]:
+    return ladder.list_items("/v1/entries", agent=agent["id"], limit=200)
 
 
 def league_names_by_season(ladder: Client, rows: list[Json]) -> dict[str, str]:
     """The league's slug by season id, with the season's number if rows have several of a league."""
-    slugs = {row["id"]: row["slug"] for row in ladder.leagues()} if rows else {}
-    leagues = {row["season_id"]: row["league_id"] for row in rows}
-    of_league = Counter(leagues.values())
-    found = {}
-    for season, league in leagues.items():
-        number = f", season {ladder.season(season)['number']}" if of_league[league] > 1 else ""
-        found[season] = slugs.get(league, league) + number
-    return found
-
-
-def resume(
-    entry: Annotated[
-        str | None, typer.Argument(help="Entry id (ent_...); default: your only paused entry.")
-    ] = None,
-    wait: Annotated[bool, typer.Option("--wait", help="Wait for the end of the try.")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Try a paused entry now: a remote agent that did not answer and answers again."""
-    with connect() as ladder:
-        if entry is None:
-            own = [row for one in own_agents(ladder) for row in ladder.entries(agent=one["id"])]
-            paused = [row["id"] for row in own if row["state"] == "paused"]
-            if len(paused) != 1:
-                raise MissingInput(
-                    f"name the entry to resume; paused entries: {', '.join(paused) or 'none'}"
-                )
-            (entry,) = paused
-        found = ladder.resume(entry)
-        if wait:
-            found = wait_for_validation(ladder, found)
-    if as_json:
-        print_json(found)
-    else:
-        stdout.print(f"entry {found['id']}: {state_text(found)}")
-    if wait and found["state"] == "paused":
-        raise typer.Exit(1)
-
-
-def profiles(as_json: AsJson = False) -> None:
-    """List runtime profiles: libraries, versions, and whether a node serves them now."""
-    with connect(needs_token=False) as ladder:
-        rows = ladder.profiles()
-    if as_json:
-        print_json(rows)
-        return
-    table(
-        ["profile", "for", "python", "gpu", "served now", "libraries"],
-        [
-            (
-                row["name"],
-                row["purpose"],
-                row["python"],
-                "yes" if row["gpu"] else "no",
-                "yes" if row["served"] else "no",
-                ", ".join(f"{name} {version}" for name, version in row["libraries"].items()),
-            )
-            for row in rows
-        ],
-    )
+    leagues = ladder.list_items("/v1/leagues", limit=200) if rows else ()
+    slugs = {row["id"]: row["slug"] for row in leagues}
+    league_of = {row["season_id"]: row["league_id"] for row in rows}
+    seasons = Counter(league_of.values())
+    names = {}
+    for season, league in league_of.items():
+        names[season] = slugs.get(league, league)
+        if seasons[league] > 1:
+            names[season] += f", season {ladder.get(f'/v1/seasons/{season}')['number']}"
+    return names
 
 
 def register(app: typer.Typer) -> None:
     app.command()(submit)
-    app.command()(resume)
-    app.command()(profiles)
     app.command()(submissions)
-    app.command("entries")(entries)
-    app.command("status", hidden=True)(entries)
+    app.command()(entries)

@@ -1,4 +1,4 @@
-"""Prints tournaments and pairings that are judged again."""
+"""Prints tournaments."""
 
 from __future__ import annotations
 
@@ -82,28 +82,3 @@ def _date_text(found: Json) -> str:
     if found["state"] == "locked":
         return f"; starts at {timestamp_text(found['starts_at'])} UTC"
     return ""
-
-
-def show_rejudgements(rows: list[Json], as_json: bool) -> None:
-    """Prints pairings that are judged again."""
-    if as_json:
-        print_json(rows)
-        return
-    table(
-        ["pairing", "new matches", "depend on it", "changes"],
-        [
-            (
-                row["pairing"],
-                len(row["new_matches"]),
-                " ".join(row["hangs"]),
-                _changes_text(row),
-            )
-            for row in rows
-        ],
-    )
-
-
-def _changes_text(row: Json) -> str:
-    if row.get("void_reason"):
-        return f"a new match is void: {row['void_reason']}"
-    return "unknown" if row["changes"] is None else " ".join(row["changes"]) or "nothing"

@@ -1,8 +1,9 @@
-"""Commands on tournaments: make, enter, lock, start, show, export."""
+"""Commands on tournaments: make, enter, lock, start, show."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,16 +11,10 @@ import typer
 
 from ladder.tournaments.plan_choices import FormatChoice, PlanChoice, plan_of_choice
 from services.api_client import Json
-from services.cli.confirmation import Yes, confirm
-from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
-from services.cli.name_lookup import agent_to_enter, entered_agent, own_agent
+from services.cli.display import AsJson, print_json, show_list, stdout, timestamp_text
+from services.cli.name_lookup import agent_id, own_agent
 from services.cli.saved_login import MissingInput, connect
-from services.cli.tournament_output import (
-    show,
-    show_final_places,
-    show_rejudgements,
-    show_tables,
-)
+from services.cli.tournament_output import show, show_final_places, show_tables
 
 tournaments = typer.Typer(help="Make, enter and follow tournaments.", no_args_is_help=True)
 Tournament = Annotated[str, typer.Argument(help="Id of the tournament (trn_...).")]
@@ -66,7 +61,7 @@ def create_tournament(
         third_place=third_place,
     )
     with connect() as ladder:
-        season = ladder.season(league)
+        season = ladder.get(f"/v1/seasons/{league}")
         wanted = read_plan(plan) if plan else plan_of_choice(choice, season["seats"])
         made = ladder.post(
             f"/v1/leagues/{league}/tournaments",
@@ -101,18 +96,13 @@ def list_tournaments(
     """List the tournaments that you may see, newest first."""
     with connect(needs_token=False) as ladder:
         rows = list(ladder.list_items("/v1/tournaments", most=200, league=league))
-    if as_json:
-        print_json(rows)
-        return
-    table(
-        ["id", "title", "state", "created (UTC)", "entrants", "champion"],
-        [
-            (
-                *(row["id"], row["title"], row["state"], timestamp_text(row["created_at"])),
-                *(row["entered"], row["champion_name"]),
-            )
-            for row in rows
-        ],
+    show_list(
+        rows,
+        {
+            **{"id": "id", "title": "title", "state": "state", "created (UTC)": "created_at"},
+            **{"entrants": "entered", "champion": "champion_name"},
+        },
+        as_json,
         "peck tournament create LEAGUE TITLE (if you host a league)",
     )
 
@@ -151,39 +141,15 @@ def show_bracket(tournament: Tournament, stage: Stage = 1, as_json: AsJson = Fal
     with connect(needs_token=False) as ladder:
         path = f"/v1/tournaments/{tournament}/pairings"
         rows = list(ladder.list_items(path, stage=stage, limit=200))
-    if as_json:
-        print_json(rows)
-        return
-    table(
-        ["pairing", "round", "agents", "result"],
-        [
-            (row["key"], row["title"], " - ".join(row["names"]), row["outcome"] or row["state"])
-            for row in rows
-        ],
+    show_list(
+        rows,
+        {
+            **{"pairing": "key", "round": "title"},
+            "agents": lambda row: " - ".join(row["names"]),
+            "result": lambda row: row["outcome"] or row["state"],
+        },
+        as_json,
     )
-
-
-@tournaments.command("export")
-def export_tournament(
-    tournament: Tournament,
-    form: Annotated[str, typer.Option(help="json, csv or trf.")] = "json",
-    stage: Stage = 1,
-    path: Annotated[
-        Path | None, typer.Option("--path", "-p", help="File to write; default: print it.")
-    ] = None,
-) -> None:
-    """Export a tournament: everything (json), a table (csv) or a Swiss stage (trf)."""
-    with connect(needs_token=False) as ladder:
-        answer = ladder.send(
-            "GET",
-            f"/v1/tournaments/{tournament}/export",
-            params={"form": form, "stage": stage},
-        )
-    if path is None:
-        stdout.print(answer.text, end="")
-        return
-    path.write_bytes(answer.content)
-    stdout.print(f"wrote {path}")
 
 
 @tournaments.command("enter")
@@ -196,91 +162,12 @@ def enter_tournament(
 ) -> None:
     """Enter an agent. A host enters reference agents and invites others, by name or id."""
     with connect() as ladder:
-        key = agent_to_enter(ladder, tournament, agent)
+        key = agent_id(ladder, agent, {"tournament": tournament})
         made = ladder.post(f"/v1/tournaments/{tournament}/entrants", {"agent": key})
     if as_json:
         print_json(made)
     else:
         stdout.print(f"{made['agent_name']} is {made['state']}")
-
-
-@tournaments.command("check-in")
-def check_in(tournament: Tournament, agent: OwnAgent) -> None:
-    """Say that your agent takes part, during the check-in."""
-    act_on_entrant(tournament, agent, "check-in")
-
-
-@tournaments.command("withdraw")
-def withdraw(tournament: Tournament, agent: OwnAgent) -> None:
-    """Withdraw your agent. After the lock its opponents win its open pairings."""
-    act_on_entrant(tournament, agent, "withdraw")
-
-
-@tournaments.command("disqualify")
-def disqualify(
-    tournament: Tournament,
-    agent: Annotated[str, typer.Argument(help="Name or id of the agent.")],
-    reason: Annotated[str, typer.Option(help="One sentence that the entrants read.")],
-) -> None:
-    """Disqualify an agent, also after the end; hosts only.
-
-    It then stands behind all that stayed.
-    """
-    with connect() as ladder:
-        key = entered_agent(ladder, tournament, agent)
-        ladder.post(
-            f"/v1/tournaments/{tournament}/entrants/{key}/disqualification", {"reason": reason}
-        )
-        found = ladder.get(f"/v1/tournaments/{tournament}")
-    stdout.print("disqualified; it stands behind all that stayed, and loses its open pairings")
-    show(found, as_json=False)
-
-
-@tournaments.command("open")
-def open_registration(tournament: Tournament, as_json: AsJson = False) -> None:
-    """Open the registration of a draft; hosts only."""
-    act(tournament, "open", "", as_json)
-
-
-@tournaments.command("lock")
-def lock(tournament: Tournament, as_json: AsJson = False) -> None:
-    """End the registration and freeze all submissions; hosts only.
-
-    The tournament then starts, unless a later start was chosen.
-    """
-    act(tournament, "lock", "", as_json)
-
-
-@tournaments.command("start")
-def start(tournament: Tournament, as_json: AsJson = False) -> None:
-    """Start a locked tournament; hosts only."""
-    act(tournament, "start", "", as_json)
-
-
-@tournaments.command("pause")
-def pause(tournament: Tournament, reason: Reason = "", as_json: AsJson = False) -> None:
-    """Start no new games for now; hosts only."""
-    act(tournament, "pause", reason, as_json)
-
-
-@tournaments.command("resume")
-def resume(tournament: Tournament, as_json: AsJson = False) -> None:
-    """Go on after a pause; hosts only."""
-    act(tournament, "resume", "", as_json)
-
-
-@tournaments.command("cancel")
-def cancel(
-    tournament: Tournament,
-    reason: Annotated[str, typer.Option(help="One sentence that everybody reads.")] = "",
-    yes: Yes = False,
-    as_json: AsJson = False,
-) -> None:
-    """End a tournament for good, without a champion; hosts only."""
-    with connect() as ladder:
-        title = ladder.get(f"/v1/tournaments/{tournament}")["title"]
-    confirm(f"cancel {title}", "a cancelled tournament cannot go on", yes, as_json)
-    act(tournament, "cancel", reason, as_json)
 
 
 @tournaments.command("reveal")
@@ -307,19 +194,12 @@ def present(
     seconds: Annotated[
         float | None, typer.Option(help="The page goes on by itself after this time.")
     ] = None,
-    revoke: Annotated[
-        str | None, typer.Option(help="End the show with this id (tsh_...) instead.")
-    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a page for a screen, at a secret address; hosts only."""
-    path = f"/v1/tournaments/{tournament}/shows"
+    body = {"hours": hours, "scene_seconds": seconds}
     with connect() as ladder:
-        if revoke is not None:
-            ladder.send("DELETE", f"{path}/{revoke}")
-            stdout.print(f"{revoke} has ended")
-            return
-        made = ladder.post(path, {"hours": hours, "scene_seconds": seconds})
+        made = ladder.post(f"/v1/tournaments/{tournament}/shows", body)
     if as_json:
         print_json(made)
         return
@@ -327,58 +207,51 @@ def present(
     stdout.print(str(made["address"]))
 
 
-@tournaments.command("rejudge")
-def rejudge(
-    tournament: Tournament,
-    pairing: Annotated[str, typer.Argument(help="Pairing, as in 1.2.3.")],
-    reason: Annotated[str, typer.Option(help="One sentence, for the audit log.")],
-    game: Annotated[int | None, typer.Option(help="One game; default: all.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Play the games of a pairing again, beside the old ones; hosts only."""
-    with connect() as ladder:
-        body = {"pairing": pairing, "game": game, "reason": reason}
-        rows = ladder.post(f"/v1/tournaments/{tournament}/rejudgements", body)["items"]
-    show_rejudgements(rows, as_json)
+def host_act(name: str) -> Callable[..., None]:
+    """The command of a host that does this act and shows the tournament."""
+
+    def act(tournament: Tournament, as_json: AsJson = False) -> None:
+        do(tournament, {"act": name}, as_json)
+
+    return act
 
 
-@tournaments.command("rejudgements")
-def rejudgements(tournament: Tournament, as_json: AsJson = False) -> None:
-    """Show which later pairings new results change; hosts only."""
-    with connect() as ladder:
-        rows = ladder.get(f"/v1/tournaments/{tournament}/rejudgements")["items"]
-    show_rejudgements(rows, as_json)
-
-
-@tournaments.command("decide")
-def decide(
-    tournament: Tournament,
-    pairing: Annotated[str, typer.Argument(help="Pairing, as in 1.2.3.")],
-    act: Annotated[str, typer.Argument(help="apply: the new results count. drop: the old ones.")],
-    as_json: AsJson = False,
-) -> None:
-    """Apply or drop the new results of a pairing; hosts only."""
-    with connect() as ladder:
-        found = ladder.post(
-            f"/v1/tournaments/{tournament}/rejudgements/decisions",
-            {"pairing": pairing, "act": act},
-        )
-    show(found, as_json)
-
-
-def act(tournament: str, name: str, reason: str, as_json: bool) -> None:
+def do(tournament: str, act: Json, as_json: bool) -> None:
     """Does an act of a host and shows the tournament."""
     with connect() as ladder:
-        found = ladder.post(f"/v1/tournaments/{tournament}/acts", {"act": name, "reason": reason})
+        found = ladder.post(f"/v1/tournaments/{tournament}/acts", act)
     show(found, as_json)
 
 
-def act_on_entrant(tournament: str, agent: str, name: str) -> None:
-    """Checks an own agent in, or withdraws it."""
-    with connect() as ladder:
-        key = own_agent(ladder, agent)["id"]
-        ladder.post(f"/v1/tournaments/{tournament}/entrants/{key}/acts", {"act": name})
-    stdout.print("checked in" if name == "check-in" else "withdrawn")
+@tournaments.command("pause")
+def pause(tournament: Tournament, reason: Reason = "", as_json: AsJson = False) -> None:
+    """Start no new games for now; hosts only."""
+    do(tournament, {"act": "pause", "reason": reason}, as_json)
+
+
+def entrant_act(name: str, done: str) -> Callable[..., None]:
+    """The command that does this act for an own agent."""
+
+    def act(tournament: Tournament, agent: OwnAgent) -> None:
+        with connect() as ladder:
+            key = own_agent(ladder, agent)["id"]
+            ladder.post(f"/v1/tournaments/{tournament}/entrants/{key}/acts", {"act": name})
+        stdout.print(done)
+
+    return act
+
+
+for _name, _help in (
+    ("lock", "End the registration and freeze all submissions; then it starts, unless later."),
+    ("start", "Start a locked tournament."),
+    ("resume", "Go on after a pause."),
+):
+    tournaments.command(_name, help=f"{_help} Hosts only.")(host_act(_name))
+for _name, _done, _help in (
+    ("check-in", "checked in", "Say that your agent takes part, during the check-in."),
+    ("withdraw", "withdrawn", "Withdraw your agent. After the lock its opponents win by that."),
+):
+    tournaments.command(_name, help=_help)(entrant_act(_name, _done))
 
 
 def register(app: typer.Typer) -> None:

@@ -28,6 +28,11 @@ class _Value:
 
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
         kind, told = self._descriptor.annotation, self._descriptor.parameter_info
+        if kind == list[str] and told.parser is None:
+            if value is None:
+                return None
+            if isinstance(value, tuple) and all(isinstance(text, str) for text in value):
+                return list(value)
         is_single = not param.multiple and param.nargs == 1 and told.parser is None
         is_text = kind is str and isinstance(value, str)
         is_default = kind in (int, float) and type(value) is kind and value == param.default

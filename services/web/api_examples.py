@@ -11,91 +11,6 @@ from typing import Any, Final
 
 Json = dict[str, Any]
 DEEPEST: Final = 4
-COMMANDS: Final = {
-    "read_leaderboard": "leaderboard LEAGUE",
-    "list_sealed_medals": "seals LEAGUE",
-    "read_me": "whoami",
-    "mint_token": "token mint LABEL",
-    "list_tokens": "token list",
-    "revoke_token": "token revoke TOKEN",
-    "read_feed": "feed",
-    "sign_up": "sign-up NAME ADDRESS",
-    "start_device_login": "login ADDRESS",
-    "redeem_device_login": "login ADDRESS",
-    "list_leagues": "league list",
-    "create_league": "league create SLUG --title TITLE",
-    "read_league": "league show LEAGUE",
-    "create_invitation": "league invite LEAGUE",
-    "list_invitations": "league invitations LEAGUE",
-    "revoke_invitation": "league revoke LEAGUE INVITATION",
-    "read_invitation_terms": "join CODE",
-    "join_league": "join CODE",
-    "read_terms": "league terms LEAGUE",
-    "give_consent": "league consent LEAGUE",
-    "import_roster": "league import LEAGUE roster.csv",
-    "read_roster": "league roster LEAGUE",
-    "export_standings": "league export LEAGUE -p board.csv",
-    "read_season": "league show LEAGUE",
-    "add_anchors": "league fill LEAGUE",
-    "create_rehearsal": "league rehearse LEAGUE",
-    "read_season_health": "watch LEAGUE",
-    "declare_entry": "declare ENTRY",
-    "put_extension": "league extend LEAGUE TEAM MOMENT",
-    "list_extensions": "league extensions LEAGUE",
-    "list_agents": "agent list",
-    "change_agent": "agent machines AGENT trusted",
-    "upload_submission": "submit main.py --agent AGENT --league LEAGUE",
-    "submit_remote": "submit --url ADDRESS --agent AGENT --league LEAGUE",
-    "list_submissions": "submissions",
-    "list_profiles": "profiles",
-    "list_entries": "entries",
-    "read_entry": "entries ENTRY",
-    "resume_entry": "resume ENTRY",
-    "read_insights": "insights AGENT",
-    "list_matches": "matches --agent AGENT --outcome lost",
-    "read_head_to_head": "compare AGENT OPPONENT",
-    "read_replay": "replay MATCH",
-    "read_seat_log": "logs MATCH SEAT",
-    "create_scrim": "scrim AGENT OPPONENT",
-    "create_fork": "fork MATCH --step 40 --seat 1=AGENT",
-    "create_comparison": "better OLD NEW --league LEAGUE",
-    "cancel_scrim": "scrims cancel SCRIM",
-    "read_scrim_policy": "scrims policy AGENT",
-    "set_scrim_policy": "scrims policy AGENT --whom league",
-    "list_scrim_opponents": "scrims opponents --league LEAGUE",
-    "ask_for_scrim": "scrims ask AGENT OPPONENT",
-    "list_scrim_requests": "scrims inbox",
-    "read_scrim_request": "scrims show REQUEST",
-    "accept_scrim_request": "scrims accept REQUEST",
-    "decline_scrim_request": "scrims decline REQUEST --words WORDS",
-    "withdraw_scrim_request": "scrims withdraw REQUEST",
-    "start_batch": "scrims gauntlet AGENT",
-    "list_batches": "scrims batches",
-    "read_batch": "scrims batch BATCH",
-    "export_batch": "scrims batch BATCH --csv FILE",
-    "cancel_batch": "scrims cancel BATCH",
-    "search": "search TEXT",
-    "list_audits": "audits LEAGUE",
-    "invite_machine": "machine invite",
-    "list_machine_invitations": "machine invitations",
-    "revoke_machine_invitation": "machine invitations --revoke INVITATION",
-    "join_machine": "machine join ADDRESS CODE",
-    "list_machines": "machine list",
-    "read_machine": "machine show MACHINE",
-    "revoke_machine": "machine revoke MACHINE",
-    "drain_machine": "machine drain MACHINE",
-    "trust_machine": "machine trust MACHINE checked",
-    "resume_machine": "machine resume MACHINE",
-    "list_suspects": "suspects LEAGUE",
-    "share_place": "share-place TEAM TEAM --league LEAGUE",
-    "separate": "separate PLACE --league LEAGUE",
-    "disqualify": "disqualify LEAGUE SUBJECT",
-    "reinstate": "reinstate LEAGUE SUBJECT",
-    "preview_rejudgement": "rejudge LEAGUE",
-    "create_rejudgement": "rejudge LEAGUE --apply",
-    "read_rejudgement": "rejudgement REJUDGEMENT",
-}
-"""The command that makes a call, by the name of the operation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +20,7 @@ class CallExample:
     curl: str
     python: str
     command: str | None
-    """None if no command makes this call."""
+    """What follows ``peck``; None for what is not below ``/v1``."""
 
 
 def example_of(method: str, path: str, found: Json, shapes: Mapping[str, Json]) -> CallExample:
@@ -121,8 +36,21 @@ def example_of(method: str, path: str, found: Json, shapes: Mapping[str, Json]) 
     return CallExample(
         curl_line(method, address, query, body, is_open=is_open, is_file=is_file),
         python_lines(method, address, query, body, is_open=is_open, is_file=is_file),
-        COMMANDS.get(found["operationId"]),
+        command_line(found, address, query, body, is_file=is_file),
     )
+
+
+def command_line(found: Json, address: str, query: Json, body: Any, *, is_file: bool) -> str | None:
+    """The call as an operation of ``peck api``."""
+    if not address.startswith("/v1/"):
+        return None
+    values = [part for part in address.split("/") if part.isupper()] + ["main.py"] * is_file
+    fields = query | (body if isinstance(body, dict) else {})
+    values += [
+        f"{name}={value if isinstance(value, str) else json.dumps(value)}"
+        for name, value in fields.items()
+    ]
+    return shlex.join(["api", found["operationId"].replace("_", "-"), *values])
 
 
 def curl_line(

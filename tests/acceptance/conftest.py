@@ -21,5 +21,5 @@ def stack(whole_instance: Stack) -> Iterator[Stack]:
     """The instance; at the end of the test its leagues are closed, so that it stands still."""
     yield whole_instance
     admin = whole_instance.client(whole_instance.admin_token)
-    for league in list(admin.leagues()):
+    for league in list(admin.list_items("/v1/leagues", limit=200)):
         admin.patch(f"/v1/leagues/{league['slug']}", {"state": "closed"})

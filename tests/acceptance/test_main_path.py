@@ -25,9 +25,11 @@ MATCHES = 12
 def team(stack: Stack, name: str) -> Client:
     """A client of the API for a new user with a new team."""
     admin = stack.client(stack.admin_token)
-    user = admin.create_user(name)
-    admin.create_team(f"Team {name}", name, owner=user["id"])
-    return stack.client(admin.mint_token("test", SCOPES, user=user["id"])["token"])
+    user = admin.post("/v1/users", {"name": name})
+    admin.post("/v1/teams", {"name": f"Team {name}", "slug": name, "owner": user["id"]})
+    return stack.client(
+        admin.post(f"/v1/users/{user['id']}/tokens", {"label": "test", "scopes": SCOPES})["token"]
+    )
 
 
 def validated(ladder: Client, made: Json) -> Json:
@@ -35,7 +37,7 @@ def validated(ladder: Client, made: Json) -> Json:
     entry: Json = made["entry"]
 
     def is_over() -> bool:
-        entry.update(ladder.entry(made["entry"]["id"]))
+        entry.update(ladder.get(f"/v1/entries/{made['entry']['id']}"))
         return bool(entry["state"] != "pending")
 
     wait_until(is_over, "validation")
@@ -44,10 +46,11 @@ def validated(ladder: Client, made: Json) -> Json:
 
 def test_uploaded_agents_reach_leaderboard_replay_and_scrim(stack: Stack) -> None:
     ada, bob, stranger = team(stack, "ada"), team(stack, "bob"), stack.client()
-    season = ada.create_season(
-        ada.create_league("geese", "Geese", "hungry_geese", replay_visibility="public")["id"],
-        seats=4,
-        configuration={"episodeSteps": 30},
+    league = {"slug": "geese", "title": "Geese", "game": "hungry_geese"}
+    ada.post("/v1/leagues", {**league, "replay_visibility": "public"})
+    season = ada.post(
+        "/v1/leagues/geese/seasons",
+        {"seats": 4, "configuration": {"episodeSteps": 30}},
     )
     # Two teams cannot fill four seats with one entry each.
     ada.patch("/v1/leagues/geese", {"same_team_lineups": True})
@@ -60,9 +63,9 @@ def test_uploaded_agents_reach_leaderboard_replay_and_scrim(stack: Stack) -> Non
         (bob, "random_legal"),
         (bob, "greedy"),
     ):
-        agent = ladder.create_agent(f"{name} {'ada' if ladder is ada else 'bob'}")
+        agent = ladder.post("/v1/agents", {"name": f"{name} {'ada' if ladder is ada else 'bob'}"})
         bundle = (AGENTS / name / "main.py").read_bytes() + f"# {agent['id']}\n".encode()
-        made = ladder.upload(agent["id"], bundle, season="geese")
+        made = ladder.upload(f"/v1/agents/{agent['id']}/submissions", bundle, season="geese")
         assert made["limits"]["left"] == made["limits"]["allowed"] - made["limits"]["used"]
         agents[agent["name"]], entries[agent["name"]] = agent, made
     for name, made in entries.items():
@@ -70,7 +73,10 @@ def test_uploaded_agents_reach_leaderboard_replay_and_scrim(stack: Stack) -> Non
         assert entry["state"] == "active", entry["reason"]
 
     # A bad upload is rejected with a reason that only its owner can read.
-    broken = validated(bob, bob.upload(agents["greedy bob"]["id"], CRASHES, season="geese"))
+    broken = validated(
+        bob,
+        bob.upload(f"/v1/agents/{agents['greedy bob']['id']}/submissions", CRASHES, season="geese"),
+    )
     assert broken["state"] == "rejected"
     assert "ZeroDivisionError" in broken["reason"]
     log = bob.get(f"/v1/entries/{broken['id']}/log")
@@ -83,7 +89,7 @@ def test_uploaded_agents_reach_leaderboard_replay_and_scrim(stack: Stack) -> Non
 
     # The ladder fills without further requests.
     def finished() -> list[Json]:
-        rows = stranger.matches(season=season["id"], kind="rated", most=200)
+        rows = stranger.list_items("/v1/matches", most=200, season=season["id"], kind="rated")
         return [row for row in rows if row["state"] == "finished"]
 
     wait_until(lambda: len(finished()) >= MATCHES, f"{MATCHES} rated matches")
@@ -91,10 +97,10 @@ def test_uploaded_agents_reach_leaderboard_replay_and_scrim(stack: Stack) -> Non
     assert len(set(numbers)) == len(numbers)
 
     def is_rated() -> bool:
-        return any(row["games"] > 0 for row in stranger.leaderboard("geese"))
+        return any(row["games"] > 0 for row in stranger.list_items("/v1/seasons/geese/leaderboard"))
 
     wait_until(is_rated, "the leaderboard")
-    board = list(stranger.leaderboard("geese"))
+    board = list(stranger.list_items("/v1/seasons/geese/leaderboard"))
     assert [row["team_name"] for row in board if row["rank"] is not None]
     assert len(board) == 2
     # The official score decides, once the rater has fitted the season.
@@ -107,7 +113,7 @@ def test_uploaded_agents_reach_leaderboard_replay_and_scrim(stack: Stack) -> Non
 
 def check_replay_and_logs(ada: Client, bob: Client, stranger: Client, match: Json) -> None:
     """The replay is public and Kaggle's software plays it; only the owner sees each log."""
-    replay = stranger.replay(match["id"], form="kaggle")
+    replay = stranger.get(f"/v1/matches/{match['id']}/replay", format="kaggle")
     environments = pytest.importorskip("kaggle_environments")
     made = environments.make(
         "hungry_geese",
@@ -123,14 +129,14 @@ def check_replay_and_logs(ada: Client, bob: Client, stranger: Client, match: Jso
     for seat in match["seats"]:
         for name, ladder in teams.items():
             if seat["team_name"] == name:
-                log = ladder.seat_log(match["id"], seat["seat"])
+                log = ladder.get(f"/v1/matches/{match['id']}/seats/{seat['seat']}/log")
                 assert log["format"] == "peck-log/1"
             else:
                 with pytest.raises(ApiError) as refused:
-                    ladder.seat_log(match["id"], seat["seat"])
+                    ladder.get(f"/v1/matches/{match['id']}/seats/{seat['seat']}/log")
                 assert refused.value.status == 403
         with pytest.raises(ApiError) as refused:
-            stranger.seat_log(match["id"], seat["seat"])
+            stranger.get(f"/v1/matches/{match['id']}/seats/{seat['seat']}/log")
         assert refused.value.status == 401
 
 
@@ -139,29 +145,36 @@ def check_scrim(ada: Client, bob: Client, season: str, agents: dict[str, Json]) 
     mine, theirs = agents["survivor ada"]["id"], agents["random_legal bob"]["id"]
     lineup = [mine, theirs, agents["greedy ada"]["id"], theirs]
     with pytest.raises(ApiError, match="not open") as refused:
-        ada.request_scrim(season, lineup, games=3)
+        ada.post("/v1/scrims", {"season": season, "lineup": lineup, "games": 3})
     assert refused.value.status == 409
-    bob.set_scrim_policy(theirs, {"whom": "anyone", "accepts_automatically": True})
-    scrim = ada.request_scrim(season, lineup, games=3, seeds=[f"{n:032x}" for n in range(3)])
+    policy = {"whom": "anyone", "accepts_automatically": True}
+    bob.put(f"/v1/agents/{theirs}/scrim-policy", policy)
+    scrim = ada.post(
+        "/v1/scrims",
+        {"season": season, "lineup": lineup, "games": 3, "seeds": [f"{n:032x}" for n in range(3)]},
+    )
 
     def is_over() -> bool:
-        scrim.update(ada.scrim(scrim["id"]))
+        scrim.update(ada.get(f"/v1/scrims/{scrim['id']}"))
         return bool(scrim["state"] != "running")
 
     wait_until(is_over, "the scrim")
     assert scrim["finished_games"] == 3
     assert sum(score["wins"] for score in scrim["summary"]) == pytest.approx(3)
-    played = list(ada.matches(scrim=scrim["id"]))
+    played = list(ada.list_items("/v1/matches", scrim=scrim["id"]))
     assert sorted(row["seed"] for row in played) == [f"{n:032x}" for n in range(3)]
     own = next(seat for seat in played[0]["seats"] if seat["agent_id"] == mine)
     other = next(seat for seat in played[0]["seats"] if seat["agent_id"] == theirs)
-    assert ada.replay(played[0]["id"])["format"] == "peck-replay/1"
-    assert ada.seat_log(played[0]["id"], own["seat"])["verdict"] == own["verdict"]
+    assert ada.get(f"/v1/matches/{played[0]['id']}/replay")["format"] == "peck-replay/1"
+    assert (
+        ada.get(f"/v1/matches/{played[0]['id']}/seats/{own['seat']}/log")["verdict"]
+        == own["verdict"]
+    )
     with pytest.raises(ApiError) as refused:
-        ada.seat_log(played[0]["id"], other["seat"])
+        ada.get(f"/v1/matches/{played[0]['id']}/seats/{other['seat']}/log")
     assert refused.value.status == 403
     with pytest.raises(ApiError) as refused:
-        bob.match(played[0]["id"])
+        bob.get(f"/v1/matches/{played[0]['id']}")
     assert refused.value.status == 404
 
 

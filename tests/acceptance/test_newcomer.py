@@ -42,7 +42,17 @@ def league(stack: Stack) -> str:
     admin = stack.client(stack.admin_token)
     slug = f"pond-{token_hex(3)}"
     season = {"seats": 2, "configuration": {"episodeSteps": 20}}
-    admin.create_league(slug, slug, "hungry_geese", season=season, anchors=["greedy"], fill=False)
+    admin.post(
+        "/v1/leagues",
+        {
+            "slug": slug,
+            "title": slug,
+            "game": "hungry_geese",
+            "season": season,
+            "anchors": ["greedy"],
+            "fill": False,
+        },
+    )
     return slug
 
 

@@ -23,7 +23,9 @@ QUIET_SECONDS: Final = 4.0
 
 def upload(ladder: Client, agent: str, name: str, version: int) -> Json:
     bundle = (AGENTS / name / "main.py").read_bytes() + f"# {agent} {version}\n".encode()
-    entry = validated(ladder, ladder.upload(agent, bundle, season="cup"))
+    entry = validated(
+        ladder, ladder.upload(f"/v1/agents/{agent}/submissions", bundle, season="cup")
+    )
     assert entry["state"] == "active", entry["reason"]
     return entry
 
@@ -36,16 +38,21 @@ def board(ladder: Client, season: str) -> Json:
 def test_a_season_runs_from_opening_to_final_standing(stack: Stack) -> None:
     ann, ben = team(stack, "ann"), team(stack, "ben")
     cy, dee = team(stack, "cy"), team(stack, "dee")
-    league = ann.create_league("cup", "Cup", "hungry_geese", replay_visibility="public")
-    season = ann.create_season(
-        league["id"],
-        seats=4,
-        configuration={"episodeSteps": 20},
-        medals={"kind": "counts", "gold": 1, "silver": 1, "bronze": 1},
+    league = ann.post(
+        "/v1/leagues",
+        {"slug": "cup", "title": "Cup", "game": "hungry_geese", "replay_visibility": "public"},
+    )
+    season = ann.post(
+        f"/v1/leagues/{league['id']}/seasons",
+        {
+            "seats": 4,
+            "configuration": {"episodeSteps": 20},
+            "medals": {"kind": "counts", "gold": 1, "silver": 1, "bronze": 1},
+        },
     )
     key = season["id"]
     agents = {
-        name: (ladder, ladder.create_agent(name)["id"])
+        name: (ladder, ladder.post("/v1/agents", {"name": name})["id"])
         for ladder, name in (
             (ann, "greedy"),
             (ben, "survivor"),
@@ -72,7 +79,11 @@ def test_a_season_runs_from_opening_to_final_standing(stack: Stack) -> None:
 
     ann.patch(f"/v1/seasons/{key}", {"state": "locked"})
     with pytest.raises(ApiError) as late:
-        ben.upload(agents["survivor"][1], b"def agent(o): return 'EAST'\n", season="cup")
+        ben.upload(
+            f"/v1/agents/{agents['survivor'][1]}/submissions",
+            b"def agent(o): return 'EAST'\n",
+            season="cup",
+        )
     assert late.value.status == 409
     assert "locked" in str(late.value)
     wait_until(lambda: accepted(FINAL_GAMES), f"{FINAL_GAMES} results")
@@ -84,20 +95,28 @@ def test_a_season_runs_from_opening_to_final_standing(stack: Stack) -> None:
 
 def check_repair(host: Client, other: Client, key: str, agent: str) -> None:
     """A preview changes nothing; then matches of one agent are judged again and logged."""
-    played = [row for row in host.matches(season=key, kind="rated", most=500)]
+    played = [row for row in host.list_items("/v1/matches", most=500, season=key, kind="rated")]
     moments = sorted(row["finished_at"] for row in played if row["state"] == "finished")
     predicate = {"agent": agent, "until": moments[5]}
     before = board(host, key)["accepted_no"]
-    preview = host.preview_rejudgement(key, **predicate)
+    preview = host.post(f"/v1/seasons/{key}/rejudgements/preview", {"predicate": {**predicate}})
     assert 1 <= preview["total"] <= 5
     assert {match["match_id"] for match in preview["matches"]} <= {row["id"] for row in played}
     with pytest.raises(ApiError) as refused:
-        other.rejudge(key, "I lost", **predicate)
+        other.post(
+            f"/v1/seasons/{key}/rejudgements", {"reason": "I lost", "predicate": {**predicate}}
+        )
     assert refused.value.status == 403
-    act = host.rejudge(key, "The node was broken.", **predicate)
-    wait_until(lambda: host.rejudgement(act["id"])["done"] == act["total"], "matches judged again")
+    act = host.post(
+        f"/v1/seasons/{key}/rejudgements",
+        {"reason": "The node was broken.", "predicate": {**predicate}},
+    )
+    wait_until(
+        lambda: host.get(f"/v1/rejudgements/{act['id']}")["done"] == act["total"],
+        "matches judged again",
+    )
     assert board(host, key)["accepted_no"] >= before + 2 * act["total"]
-    acts = [audit["act"] for audit in host.audits("cup")]
+    acts = [audit["act"] for audit in host.list_items("/v1/leagues/cup/audits")]
     assert acts == ["rejudge", "lock-season", "new-season"]
 
 
@@ -107,7 +126,7 @@ def check_end(host: Client, key: str) -> None:
     def is_final() -> bool:
         live = [
             row
-            for row in host.matches(season=key, kind="rated", most=500)
+            for row in host.list_items("/v1/matches", most=500, season=key, kind="rated")
             if row["state"] in ("queued", "running")
         ]
         now = board(host, key)

@@ -146,8 +146,12 @@ def run(stack: Stack, students: int, seconds: float, late: int, **configuration:
 def make_season(stack: Stack, configuration: Mapping[str, int]) -> SeasonId:
     """A league of Hungry Geese with four seats and this configuration."""
     admin = stack.client(stack.admin_token)
-    league = admin.create_league(f"class-{token_hex(3)}", "A class", "hungry_geese")
-    made = admin.create_season(league["id"], seats=4, configuration=configuration)
+    league = admin.post(
+        "/v1/leagues", {"slug": f"class-{token_hex(3)}", "title": "A class", "game": "hungry_geese"}
+    )
+    made = admin.post(
+        f"/v1/leagues/{league['id']}/seasons", {"seats": 4, "configuration": configuration}
+    )
     return SeasonId(made["id"])
 
 

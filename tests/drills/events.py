@@ -125,8 +125,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def hold(stack: Stack, host: Client, event: Event) -> Outcome:
     """Enters the agents, plays the tournament and reads it. The time counts from the start."""
     slug = event.game.replace("_", "-")
-    league = host.create_league(slug, f"Club of {title_of(event.game, slug)}", event.game)
-    season = host.create_season(league["id"], seats=event.seats)
+    league = host.post(
+        "/v1/leagues",
+        {"slug": slug, "title": f"Club of {title_of(event.game, slug)}", "game": event.game},
+    )
+    season = host.post(f"/v1/leagues/{league['id']}/seasons", {"seats": event.seats})
     host.patch(f"/v1/leagues/{slug}", {"state": "paused"})
     people = [enter_league(stack, host, event, season["id"], n) for n in range(event.entrants)]
     await_validations(host, season["id"])
@@ -151,13 +154,19 @@ def enter_league(
     """A new person with a reference agent in the season; returns their client and the agent."""
     name = event.agents[number % len(event.agents)]
     person = f"{title_of(event.game, event.game)} Player {number + 1}"
-    user = host.create_user(person)
-    host.create_team(f"Team of {person}", owner=user["id"])
-    token = host.mint_token("drill", ["read", "agents:write"], user=user["id"])["token"]
+    user = host.post("/v1/users", {"name": person})
+    host.post("/v1/teams", {"name": f"Team of {person}", "owner": user["id"]})
+    token = host.post(
+        f"/v1/users/{user['id']}/tokens", {"label": "drill", "scopes": ["read", "agents:write"]}
+    )["token"]
     client = stack.client(token)
-    agent = client.create_agent(f"{title_of(event.game, name)} {number // len(event.agents) + 1}")
+    agent = client.post(
+        "/v1/agents", {"name": f"{title_of(event.game, name)} {number // len(event.agents) + 1}"}
+    )
     filename, content = read_bundle(event.game, name)
-    client.upload(agent["id"], content, filename=filename, season=season)
+    client.upload(
+        f"/v1/agents/{agent['id']}/submissions", content, filename=filename, season=season
+    )
     return client, agent["id"]
 
 
@@ -165,7 +174,7 @@ def await_validations(host: Client, season: str) -> None:
     """Waits until all agents may play. Raises TimeoutError."""
     until = time.monotonic() + VALIDATION_SECONDS
     while time.monotonic() < until:
-        states = Counter(one["state"] for one in host.entries(season=season))
+        states = Counter(one["state"] for one in host.list_items("/v1/entries", season=season))
         if set(states) == {"active"}:
             return
         time.sleep(1)

@@ -105,8 +105,10 @@ def run(site: Stack, store: S3Process, between: Proxy, seconds: float) -> list[s
     with db.connect(site.instance.settings.database_url) as conn:
         demo.fill_demo_leagues(conn, open_blobs(URL), LEAGUE)
     client = site.client(site.admin_token)
-    client.create_team("Storage", "storage")
-    uploader = Uploader(client, client.create_agent("Uploader", team="storage")["id"])
+    client.post("/v1/teams", {"name": "Storage", "slug": "storage"})
+    uploader = Uploader(
+        client, client.post("/v1/agents", {"name": "Uploader", "team": "storage"})["id"]
+    )
     phases = [play(site, uploader, Phase("no failure"), seconds / 2)]
     for name, fault in (("answers 503", "busy"), ("slow by 2 s", "slow"), ("cut off", "refuse")):
         between.fault = fault

@@ -279,7 +279,7 @@ def follow_rank(stack: Stack, field: Field, seconds: float) -> Iterator[tuple[fl
     ladder = stack.client(stack.admin_token)
     began = time.monotonic()
     while (passed := time.monotonic() - began) < seconds:
-        for row in ladder.leaderboard(field.season.id):
+        for row in ladder.list_items(f"/v1/seasons/{field.season.id}/leaderboard"):
             if row["agent_name"] == "Stranger" and row["rank"] is not None:
                 yield passed, row["rank"], row["games"]
         time.sleep(LOOK_SECONDS)

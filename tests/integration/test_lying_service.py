@@ -85,6 +85,60 @@ def peck(lies: Lies, folder: Path, *arguments: str) -> subprocess.CompletedProce
     return typed.peck(folder, {**variables, "PECK_STATE": str(folder / "state")}, *arguments)
 
 
+def one_operation(name: str, path: str) -> dict[str, Any]:
+    """An OpenAPI document with hostile texts."""
+    query = {"in": "query", "name": "q", "schema": {"type": "string", "description": EVIL}}
+    told = {"operationId": name, "summary": EVIL, "description": EVIL, "tags": [EVIL]}
+    return {"paths": {path: {"get": {**told, "parameters": [query]}}}}
+
+
+@pytest.mark.parametrize("arguments", [(), ("search", "--help")])
+def test_texts_of_a_hostile_document_are_printable(
+    service: Lies, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    service.answers["/openapi.json"] = one_operation("search", "/v1/search")
+    done = peck(service, tmp_path, "api", *arguments)
+    assert done.returncode == 0, done.stderr
+    assert "abc" in done.stdout
+    assert all(one.isprintable() or one == "\n" for one in done.stdout), repr(done.stdout)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        *([], 7, {}, {"paths": []}, {"paths": {"/v1/x": {"get": 3}}}, {"paths": {"/v1/x": "y"}}),
+        {"paths": {"/v1/x": {"get": {"operationId": "search", "parameters": [{"in": "query"}]}}}},
+        {"paths": {"/v1/x": {"get": {"operationId": "search", "parameters": 1}}}},
+    ],
+)
+def test_document_of_a_wrong_shape_is_refused(service: Lies, tmp_path: Path, document: Any) -> None:
+    service.answers["/openapi.json"] = document
+    done = peck(service, tmp_path, "api", "search", "--help")
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert done.stderr.startswith("peck: ")
+
+
+@pytest.mark.parametrize("answer", [[], 7, {}, {"items": 3, "next": None}, {"items": [[]]}])
+@pytest.mark.parametrize("command", [("league", "list"), ("whoami",), ("leaderboard", "geese")])
+def test_answer_of_a_wrong_shape_gives_an_error_message(
+    service: Lies, tmp_path: Path, command: tuple[str, ...], answer: Any
+) -> None:
+    for path in ("/v1/leagues", "/v1/me", "/v1/seasons/geese"):
+        service.answers[path] = answer
+    done = peck(service, tmp_path, *command)
+    assert done.returncode == 1
+    assert done.stderr.startswith("peck: ")
+    assert "peck cannot read the answer of GET /v1/" in done.stderr
+
+
+def test_page_that_links_to_itself_ends(service: Lies, tmp_path: Path) -> None:
+    service.answers["/v1/leagues"] = {"items": [], "next": "/v1/leagues"}
+    done = peck(service, tmp_path, "league", "list")
+    assert done.returncode == 1
+    assert "sent a link to a page that it sent before" in done.stderr
+
+
 def written(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()]
 
@@ -122,7 +176,8 @@ def test_a_next_page_of_the_own_origin_is_read(service: Lies, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    "arguments", [("league", "list"), ("feed", "--follow"), ("account", "export")]
+    "arguments",
+    [("league", "list"), ("feed", "--follow"), ("api", "export-account", "--out", "mine.zip")],
 )
 def test_redirect_is_refused_with_its_address(
     service: Lies, elsewhere: Lies, tmp_path: Path, arguments: tuple[str, ...]
@@ -131,6 +186,7 @@ def test_redirect_is_refused_with_its_address(
     for path in ("/v1/leagues", "/v1/me/feed/stream", "/v1/users/me/export"):
         service.answers[path] = moved
     service.answers["/v1/me/feed"] = {"items": [], "next": None}
+    service.answers["/openapi.json"] = one_operation("export_account", "/v1/users/me/export")
     done = peck(service, tmp_path, *arguments)
     assert done.returncode == 1
     assert f"redirects to {elsewhere.address}/x: use that address" in done.stderr
@@ -147,9 +203,9 @@ def test_answer_without_json_gives_an_error_message(service: Lies, tmp_path: Pat
     ("arguments", "path", "answer"),
     [
         (
-            ("search", "x"),
+            ("api", "search", "q=x"),
             "/v1/search",
-            {"items": [dict.fromkeys(("kind", "name", "slug", "about", "id"), EVIL)], "next": None},
+            {"items": [dict.fromkeys(("kind", "name", EVIL), EVIL)], "next": None, EVIL: EVIL},
         ),
         (
             ("feed",),
@@ -175,6 +231,7 @@ def test_control_characters_from_a_service_are_not_printed(
     service: Lies, tmp_path: Path, arguments: tuple[str, ...], path: str, answer: Any
 ) -> None:
     service.answers[path] = answer
+    service.answers["/openapi.json"] = one_operation("search", "/v1/search")
     done = peck(service, tmp_path, *arguments)
     shown = done.stdout + done.stderr
     assert "abc" in shown

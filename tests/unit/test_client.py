@@ -4,8 +4,7 @@ import ssl
 
 import pytest
 
-from services.api_client import ApiError, tls_context
-from services.api_client.connection import foreign_answer
+from services.api_client import ApiError, foreign_answer, tls_context
 from services.cli.error_hints import hints_after
 
 

@@ -9,7 +9,7 @@ import sys
 import pytest
 from rich.console import Console
 
-from services.cli import display, suspects
+from services.cli import display
 
 COLUMNS = ["rank", "team", "score", "medal"]
 ROWS: list[list[object]] = [
@@ -76,12 +76,3 @@ def test_a_command_imports_no_library_that_it_does_not_use() -> None:
         [sys.executable, "-c", STARTED], env=environment, capture_output=True, text=True, check=True
     )
     assert said.stdout.strip() == "['httpx']", said.stderr
-
-
-def test_suspects_are_listed_with_the_interval_of_their_score(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    member = {"team_name": "Flood", "agent_name": "ark", "games": 40, "team_id": "tea_1"}
-    scored = {**member, "score": 1200.0, "sigma": 10.0}
-    suspects.print_groups({"groups": [{"score": 1200.0, "expected": 1.0, "members": [scored]}]})
-    assert "1180 to 1220" in capsys.readouterr().out

@@ -105,11 +105,9 @@ def refused_body(model: type[BaseModel], **values: object) -> dict[str, Any]:
     [
         ("url", "submit", "--url"),
         ("slug", "league create", "SLUG"),
-        ("game", "league create", "--game"),
-        ("season.closes_at", "league create", "--closes"),
-        ("season.configuration", "league create", "--set"),
-        ("anchors.0", "league create", "--anchor"),
-        ("season.upload", "league create", "season.upload"),
+        ("locks_at", "tournament create", "--locks"),
+        ("anchors.0", "league fill", "--anchor"),
+        ("season.closes_at", "league create", "season.closes_at"),
     ],
 )
 def test_the_command_line_names_the_option_of_a_refused_field(

@@ -28,6 +28,7 @@ READERS = {
     "sandbox/profiles.py": "XDG_CACHE_HOME",
     "services/cli/display.py": "the terminal's variables, of which rich knows more",
     "services/cli/game_check.py": "for a child",
+    "services/cli/operations.py": "where the user keeps caches",
     "services/cli/__main__.py": "the variable by which a shell asks for completions",
     "services/cli/local_node.py": "for a child",
     "services/system_packages.py": "for a child, and CI",

@@ -27,7 +27,7 @@ class Ladder:
     def __init__(self, *answers: dict[str, Any]) -> None:
         self.answers = list(answers)
 
-    def entry(self, _key: str) -> dict[str, Any]:
+    def get(self, _path: str) -> dict[str, Any]:
         return self.answers.pop(0)
 
 

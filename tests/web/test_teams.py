@@ -74,7 +74,7 @@ def test_my_page_says_that_older_invitations_wait(site: Site) -> None:
     assert page.count(">Join</button>") == 20
     with Client(site.address, token) as api:
         pages = list(api.list_items("/v1/users/me/team-invitations", limit=8))
-        assert pages == api.invitations_to_me()
+        assert pages == api.get("/v1/users/me/team-invitations")["items"]
     assert [row["team_name"] for row in pages] == [f"Wanting {n}" for n in range(20, -1, -1)]
 
 

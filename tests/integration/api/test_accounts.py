@@ -36,13 +36,17 @@ def anybody(world: World) -> Client:
 
 def test_a_stranger_signs_up_and_uploads(world: World, anybody: Client) -> None:
     with anybody:
-        made = anybody.sign_up("Newcomer", PASSWORD)
+        made = anybody.post("/v1/sign-up", {"name": "Newcomer", "password": PASSWORD})
     assert made["team"]["slug"] == "newcomer"
     with Client(anybody.address, made["token"]) as own:
-        assert own.me()["user"]["name"] == "Newcomer"
-        assert "admin" not in own.me()["scopes"]
-        agent = own.create_agent("First")
-        sent = own.upload(agent["id"], b"def agent(o):\n    return 'NORTH'\n", season="public")
+        assert own.get("/v1/me")["user"]["name"] == "Newcomer"
+        assert "admin" not in own.get("/v1/me")["scopes"]
+        agent = own.post("/v1/agents", {"name": "First"})
+        sent = own.upload(
+            f"/v1/agents/{agent['id']}/submissions",
+            b"def agent(o):\n    return 'NORTH'\n",
+            season="public",
+        )
     assert sent["entry"]["state"] == "pending"
 
 
@@ -59,7 +63,7 @@ def test_a_refused_sign_up_names_the_field(
     anybody: Client, name: str, password: str, status: int, message: str
 ) -> None:
     with anybody, pytest.raises(ApiError, match=message) as refused:
-        anybody.sign_up(name, password)
+        anybody.post("/v1/sign-up", {"name": name, "password": password})
     assert refused.value.status == status
 
 
@@ -134,7 +138,10 @@ def test_a_token_with_few_scopes_wins_no_more(world: World) -> None:
         assert browser.post("/me/password", data=values).status_code == 403
         values = {"code": login.code, "answer": "confirm", "form_token": proof}
         assert browser.post("/device/answer", data=values).status_code == 403
-    assert world.client("member").device_token(secret)["state"] == "waiting"
+    assert (
+        world.client("member").post("/v1/device-logins/token", {"secret": secret})["state"]
+        == "waiting"
+    )
 
 
 def form_token(page: str) -> str:
@@ -239,7 +246,7 @@ def test_a_name_that_no_person_can_have_is_refused_as_any_other(anybody: Client)
 
 def test_guesses_from_one_address_do_not_lock_another_out(anybody: Client) -> None:
     with anybody:
-        anybody.sign_up("Guessed", PASSWORD)
+        anybody.post("/v1/sign-up", {"name": "Guessed", "password": PASSWORD})
     statuses = [signs_in(anybody.address, "127.0.0.1", "guessed", f"wrong {n}") for n in range(11)]
     assert statuses == [422] * 10 + [429]
     assert signs_in(anybody.address, "127.0.0.1", "guessed", PASSWORD) == 429
@@ -248,7 +255,7 @@ def test_guesses_from_one_address_do_not_lock_another_out(anybody: Client) -> No
 
 def test_guesses_at_once_do_not_pass_together(anybody: Client) -> None:
     with anybody:
-        anybody.sign_up("Attacked", PASSWORD)
+        anybody.post("/v1/sign-up", {"name": "Attacked", "password": PASSWORD})
     with ThreadPoolExecutor(16) as pool:
         guess = partial(signs_in, anybody.address, "127.0.0.3", "attacked")
         statuses = list(pool.map(guess, [f"wrong {n}" for n in range(16)]))
@@ -333,7 +340,7 @@ def test_logging_out_keeps_a_pasted_token(world: World, tmp_path: Path) -> None:
     peck(tmp_path, environment, "login", address, "--token", token)
     assert "its token stays valid" in peck(tmp_path, environment, "logout").stdout
     with Client(address, token) as ladder:
-        assert ladder.me()["token"]["label"] == "shared"
+        assert ladder.get("/v1/me")["token"]["label"] == "shared"
     assert peck(tmp_path, environment, "logout").stdout == "there was no login\n"
 
 

@@ -41,17 +41,19 @@ def play_on(world: World) -> None:
 def ended(world: World) -> dict[str, Any]:
     """A comparison of two pairs, which cannot tell."""
     member = world.client("member")
-    made = member.start_comparison(
-        "public",
-        old=older_submission(world, "public"),
-        new=world.submissions["public.member"],
-        opponents=[world.agents["public.host"]],
-        pairs=2,
+    made = member.post(
+        "/v1/leagues/public/comparisons",
+        {
+            "old": older_submission(world, "public"),
+            "new": world.submissions["public.member"],
+            "opponents": [world.agents["public.host"]],
+            "pairs": 2,
+        },
     )
     assert (made["state"], made["verdict"]) == ("running", None)
     for _ in range(2):
         play_on(world)
-    found: dict[str, Any] = member.comparison(made["id"])
+    found: dict[str, Any] = member.get(f"/v1/comparisons/{made['id']}")
     return found
 
 
@@ -67,7 +69,8 @@ def test_ended_comparison_shows_where_the_versions_differ(
     member = world.client("member")
     for first in ended["first_differences"]:
         old, new = (
-            from_document(member.replay(first[f"{side}_match_id"])) for side in ("old", "new")
+            from_document(member.get(f"/v1/matches/{first[f'{side}_match_id']}/replay"))
+            for side in ("old", "new")
         )
         assert first_different_move(old, new, first["seat"]) == first["step"]
     with browse(world, "member") as browser:
@@ -79,15 +82,17 @@ def test_ended_comparison_shows_where_the_versions_differ(
 
 
 def test_only_the_team_sees_a_comparison_and_its_games(world: World, ended: dict[str, Any]) -> None:
-    games = world.client("member").matches(kind="scrim", season=world.seasons["public"])
+    games = world.client("member").list_items(
+        "/v1/matches", kind="scrim", season=world.seasons["public"]
+    )
     (first, *_) = [game["id"] for game in games]
     for person in ("host", "rival", "cohost", "stranger"):
         client = world.client(person)
         with pytest.raises(ApiError) as refused:
-            client.comparison(ended["id"])
+            client.get(f"/v1/comparisons/{ended['id']}")
         assert refused.value.status in (401, 404)
         with pytest.raises(ApiError):
-            client.replay(first)
+            client.get(f"/v1/matches/{first}/replay")
         with browse(world, person) as browser:
             assert browser.get(f"/comparisons/{ended['id']}").status_code == 404
             assert ended["id"] not in browser.get("/leagues/public/better").text
@@ -143,15 +148,16 @@ def test_command_waits_for_the_verdict_of_the_service(world: World, tmp_path: Pa
 def test_page_and_api_show_the_pairs_that_today_allows(world: World) -> None:
     opponent = world.agents["public.host"]
     newer, older = world.submissions["public.member"], older_submission(world, "public")
-    world.client("host").set_scrim_policy(opponent, {**OPEN, "games_daily": 21})
+    world.client("host").put(f"/v1/agents/{opponent}/scrim-policy", {**OPEN, "games_daily": 21})
     try:
-        plan = world.client("member").plan_comparison(
-            "public", old=older, new=newer, opponents=[opponent]
+        plan = world.client("member").post(
+            "/v1/leagues/public/comparisons/plan",
+            {"old": older, "new": newer, "opponents": [opponent]},
         )
         with browse(world, "member") as browser:
             form = browser.get("/leagues/public/better").text
     finally:
-        world.client("host").set_scrim_policy(opponent, OPEN)
+        world.client("host").put(f"/v1/agents/{opponent}/scrim-policy", OPEN)
     used = plan["used"]
     assert (plan["pairs"], plan["allowed"]) == ((21 - used) // 2, 21)
     assert plan["limit"] == "scrim games a day of Flood public.host with all teams"
@@ -162,15 +168,18 @@ def test_page_and_api_show_the_pairs_that_today_allows(world: World) -> None:
 def test_waiting_comparison_names_the_limit_and_plays_nothing(world: World) -> None:
     opponent = world.agents["public.host"]
     member = world.client("member")
-    world.client("host").set_scrim_policy(opponent, {**OPEN, "games_daily": 400})
-    made = member.start_comparison(
-        "public",
-        old=older_submission(world, "public"),
-        new=world.submissions["public.member"],
-        opponents=[opponent],
+    world.client("host").put(f"/v1/agents/{opponent}/scrim-policy", {**OPEN, "games_daily": 400})
+    made = member.post(
+        "/v1/leagues/public/comparisons",
+        {
+            "old": older_submission(world, "public"),
+            "new": world.submissions["public.member"],
+            "opponents": [opponent],
+        },
     )
-    used = member.comparison(made["id"])["today"]["used"]
-    world.client("host").set_scrim_policy(opponent, {**OPEN, "games_daily": used + 3})
+    used = member.get(f"/v1/comparisons/{made['id']}")["today"]["used"]
+    policy = {**OPEN, "games_daily": used + 3}
+    world.client("host").put(f"/v1/agents/{opponent}/scrim-policy", policy)
     try:
         with world.connect() as conn:
             progress.advance(conn, made["id"])
@@ -179,10 +188,10 @@ def test_waiting_comparison_names_the_limit_and_plays_nothing(world: World) -> N
             play_on(world)
             waiting = browser.get(f"/comparisons/{made['id']}").text
             listed = browser.get("/leagues/public/better").text
-        found = member.comparison(made["id"])
+        found = member.get(f"/v1/comparisons/{made['id']}")
     finally:
-        world.client("host").set_scrim_policy(opponent, OPEN)
-        member.cancel_comparison(made["id"])
+        world.client("host").put(f"/v1/agents/{opponent}/scrim-policy", OPEN)
+        member.post(f"/v1/comparisons/{made['id']}/cancel")
     limit = "The limit is used up: scrim games a day of Flood public.host with all teams"
     for page in (ending, waiting):
         assert limit in page

@@ -52,9 +52,12 @@ def test_a_host_extends_the_deadline_of_a_team(peck: Peck, world: World) -> None
     assert peck(*extend).returncode == 1
     extended = peck(*extend, **as_host).stdout
     assert extended.endswith(" may upload until 2999-12-01 17:00 UTC\n")
-    (row,) = read(peck("league", "extensions", "public", "--json", **as_host))
+    (row,) = read(peck("api", "list-extensions", "public", "--json", **as_host))["items"]
     assert row["team_id"] == world.teams["member"]
-    assert world.client("member").limits("public")["closes_at"] == "2999-12-01T17:00:00Z"
+    assert (
+        world.client("member").get("/v1/seasons/public/limits")["closes_at"]
+        == "2999-12-01T17:00:00Z"
+    )
     assert send(world, iter([GOOD + b"# extended"])).status_code == 201
     naive = peck(*extend[:4], "2999-12-01", "--reason", "ill", **as_host)
     assert "add a time zone: Z for UTC" in naive.stderr

@@ -68,7 +68,7 @@ def test_export_holds_everything_of_the_person_and_no_secret(
     world: World, person: Person, tmp_path: Path
 ) -> None:
     path = tmp_path / "export.zip"
-    person.client.export_account(path, lambda done: None)
+    person.client.download("/v1/users/me/export", path)
     assert path.stat().st_mode & 0o777 == 0o600
     with zipfile.ZipFile(path) as packed:
         assert packed.testzip() is None
@@ -97,14 +97,16 @@ def test_export_holds_everything_of_the_person_and_no_secret(
 def test_account_is_deleted_only_with_name_and_password(world: World, person: Person) -> None:
     for name, password, field in (("Somebody", PASSWORD, "name"), (NAME, "wrong", "password")):
         with pytest.raises(ApiError) as refused:
-            person.client.delete_account(name, password)
+            person.client.post("/v1/users/me/deletion", {"name": name, "password": password})
         assert refused.value.status == 422
         assert refused.value.problem["errors"][0]["where"] == f"body.{field}"
-    assert person.client.me()["user"]["name"] == NAME
+    assert person.client.get("/v1/me")["user"]["name"] == NAME
 
 
 def test_token_of_few_scopes_neither_exports_nor_deletes(world: World, person: Person) -> None:
-    text = person.client.mint_token("reader", ["read"])["token"]
+    text = person.client.post("/v1/users/me/tokens", {"label": "reader", "scopes": ["read"]})[
+        "token"
+    ]
     reader = Client(str(world.http.base_url), text, http=world.http)
     for method, path, body in (
         ("GET", "/v1/users/me/export", None),
@@ -133,7 +135,7 @@ def test_no_word_of_a_deleted_person_stays(
     assert sum(place.startswith("blob") for place in before) >= 6
     tag = board(world).headers["ETag"]
 
-    person.client.delete_account(NAME, PASSWORD)
+    person.client.post("/v1/users/me/deletion", {"name": NAME, "password": PASSWORD})
     assert {place.split(".")[0] for place in places(conn, blob_folder(blobs_url))} <= {
         *("seats", "attempts"),  # the scheduler erases these
         *(place for place in before if place.startswith("blob")),
@@ -142,30 +144,29 @@ def test_no_word_of_a_deleted_person_stays(
     assert erasing.finish_erasures(conn, world.blobs) == [person.user]
     assert places(conn, blob_folder(blobs_url)) == set()
 
-    found = world.client("host").match(person.match)
+    found = world.client("host").get(f"/v1/matches/{person.match}")
     assert found["seats"][0]["team_name"].startswith("Deleted team")
     assert [seat["placement"] for seat in found["seats"]] != [None, None]
-    assert world.client("host").replay(person.match)["steps"]
+    assert world.client("host").get(f"/v1/matches/{person.match}/replay")["steps"]
     again = world.http.get(
         f"/v1/seasons/{person.season}/leaderboard", headers={"If-None-Match": tag}
     )
     assert again.status_code == 200
     with pytest.raises(ApiError) as refused:
-        person.client.me()
+        person.client.get("/v1/me")
     assert refused.value.status == 401
 
 
 def test_peck_deletes_an_account(fresh_peck: Peck, fresh_world: World, tmp_path: Path) -> None:
-    exported = fresh_peck("account", "export", "mine.zip")
+    exported = fresh_peck("api", "export-account", "--out", "mine.zip")
     assert exported.returncode == 0, exported.stderr
     with zipfile.ZipFile(tmp_path / "mine.zip") as packed:
         assert json.loads(packed.read("data/users.json"))[0]["name"] == "member"
-    assert "name another file" in fresh_peck("account", "export", "mine.zip").stderr
-    wrong = fresh_peck("account", "delete", "--name", "somebody", PECK_PASSWORD="x")
+    assert "name another file" in fresh_peck("api", "export-account", "--out", "mine.zip").stderr
+    wrong = fresh_peck("api", "delete-account", "name=somebody", PECK_PASSWORD="x")
     assert "type your name" in wrong.stderr
-    done = fresh_peck("account", "delete", "--name", "member", PECK_PASSWORD="x")
-    assert 'Team "Team member" will be deleted with its agents, bundles and logs.' in done.stdout
-    assert "Results stay under Deleted user" in done.stdout
+    done = fresh_peck("api", "delete-account", "name=member", PECK_PASSWORD="x")
+    assert "Deleted user" in done.stdout
     assert fresh_peck("whoami").returncode == 1
 
 

@@ -57,7 +57,7 @@ def batch_of(world: World) -> str:
         return str(found[0])
     pair = [world.agents[f"private.{person}"] for person in ("member", "host")]
     wanted = {"season": world.seasons["private"], "kind": "gauntlet", "agents": pair, "games": 1}
-    return str(world.client("member").start_batch(wanted)["id"])
+    return str(world.client("member").post("/v1/scrim-batches", wanted)["id"])
 
 
 def values_of(world: World) -> dict[str, str]:

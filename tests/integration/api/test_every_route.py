@@ -29,14 +29,23 @@ from tests.integration.api.world import (
 @pytest.mark.parametrize("league", ["public", "private"])
 def test_every_route_answers_each_person_as_the_table_says(world: World, league: str) -> None:
     known, fresh = words(world, league), itertools.count()
-    spare = world.client("member").mint_token("revoked", SCOPES)
+    spare = world.client("member").post(
+        "/v1/users/me/tokens", {"label": "revoked", "scopes": SCOPES}
+    )
     world.client("member").send("DELETE", f"/v1/users/me/tokens/{spare['id']}")
     world.tokens["revoked"] = spare["token"]
-    admin, blocked = world.client("admin"), world.client("admin").create_user("blocked")["id"]
-    world.tokens["blocked"] = admin.mint_token("test", SCOPES, user=blocked)["token"]
+    admin, blocked = (
+        world.client("admin"),
+        world.client("admin").post("/v1/users", {"name": "blocked"})["id"],
+    )
+    world.tokens["blocked"] = admin.post(
+        f"/v1/users/{blocked}/tokens", {"label": "test", "scopes": SCOPES}
+    )["token"]
     admin.send("PUT", f"/v1/users/{blocked}/block", json={"reason": "a walk"})
     make_reader_and_foreign(world)
-    uploads = world.client("host").mint_token("uploads", ["read", "agents:write"])
+    uploads = world.client("host").post(
+        "/v1/users/me/tokens", {"label": "uploads", "scopes": ["read", "agents:write"]}
+    )
     world.tokens["uploader"] = uploads["token"]
     wrong = []
     for row in WALK:

@@ -19,6 +19,7 @@ from fastapi import FastAPI
 from ladder.reports import feed as reports
 from services.api import feed
 from services.api_client import ApiError
+from services.cli.insights import follow_feed
 from services.http import stream_limits
 from services.http.notifications import NotificationListener
 from services.http.problems import ProblemError, error_response
@@ -52,18 +53,18 @@ def events(answer: httpx.Response) -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 
 def test_a_person_reads_only_the_feed_of_own_teams(world: World) -> None:
-    mine = list(world.client("member").feed())
+    mine = list(world.client("member").list_items("/v1/me/feed"))
     kinds = {item["kind"] for item in mine}
     assert {"validation_passed", "validation_failed", "rated", "scrim_finished"} <= kinds
     assert all("member" in item["title"] for item in mine if "agent_id" in item["subject"])
-    rival = list(world.client("rival").feed())
+    rival = list(world.client("rival").list_items("/v1/me/feed"))
     assert "rated" not in {item["kind"] for item in rival}
-    assert list(world.client("admin").feed()) == []
+    assert list(world.client("admin").list_items("/v1/me/feed")) == []
 
 
 def test_pages_hold_every_item_once(world: World) -> None:
     client = world.client("member")
-    whole = [item["key"] for item in client.feed()]
+    whole = [item["key"] for item in client.list_items("/v1/me/feed")]
     assert whole == sorted(whole, reverse=True)
     assert [item["key"] for item in client.list_items("/v1/me/feed", limit=2)] == whole
     with pytest.raises(ApiError, match="key"):
@@ -122,10 +123,10 @@ def test_the_client_follows_beyond_the_end_of_a_stream(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stream_limits, "LONGEST_SECONDS", SETTLE_SECONDS)
-    monkeypatch.setattr("services.api_client.people.AGAIN_SECONDS", 0.1)
+    monkeypatch.setattr("services.cli.insights.AGAIN_SECONDS", 0.1)
     client = world.client("member")
-    newest, before, *_ = client.feed()
-    following = client.follow_feed(before["key"])
+    newest, before, *_ = client.list_items("/v1/me/feed")
+    following = follow_feed(client, before["key"])
     assert next(following) == newest
     play_rated(world, "public")
     assert next(following)["subject"]["match_id"] == world.matches["public.rated"]
@@ -169,8 +170,8 @@ def test_an_old_key_is_refused_with_the_remedy(
     assert "older than 60 minutes" in refused.json()["detail"]
     time.sleep(SETTLE_SECONDS)
     client = world.client("member")
-    whole = list(client.feed())[::-1]
-    following = client.follow_feed(old)
+    whole = list(client.list_items("/v1/me/feed"))[::-1]
+    following = follow_feed(client, old)
     assert [next(following) for _ in whole] == whole
 
 
@@ -183,7 +184,9 @@ def test_the_key_of_a_quiet_stream_advances(world: World, monkeypatch: pytest.Mo
 
 
 def test_a_stream_ends_with_its_token(world: World) -> None:
-    made = world.client("member").mint_token("short", ["read"])
+    made = world.client("member").post(
+        "/v1/users/me/tokens", {"label": "short", "scopes": ["read"]}
+    )
     headers = {"Authorization": f"Bearer {made['token']}"}
     time.sleep(SETTLE_SECONDS)
     with world.http.stream("GET", "/v1/me/feed/stream", headers=headers) as answer:

@@ -21,7 +21,10 @@ def test_a_repeated_request_gets_the_first_answer(world: World) -> None:
     assert first.json() == again.json()
     assert "idempotency-replayed" not in first.headers
     assert again.headers["idempotency-replayed"] == "true"
-    names = [agent["name"] for agent in world.client("member").agents("member")]
+    names = [
+        agent["name"]
+        for agent in world.client("member").list_items("/v1/agents", team="member", limit=200)
+    ]
     assert names.count("Once") == 1
 
 
@@ -39,9 +42,9 @@ def test_keys_of_different_users_are_independent(world: World) -> None:
 
 
 def test_a_refused_request_leaves_its_key_unused(world: World) -> None:
-    taken = world.client("member").create_agent("Taken")
+    taken = world.client("member").post("/v1/agents", {"name": "Taken"})
     assert post(world, "k4", "Taken").status_code == 409
-    world.client("member").change_agent(taken["id"], name="Renamed")
+    world.client("member").patch(f"/v1/agents/{taken['id']}", {"name": "Renamed"})
     with world.connect() as conn:
         conn.execute("update agents set slug = 'other' where id = %s", (taken["id"],))
     assert post(world, "k4", "Taken").status_code == 201

@@ -13,7 +13,7 @@ from tests.integration.api.world import WORKER, World
 def test_only_the_owner_sees_move_times(world: World) -> None:
     entry = world.entries["public.member"]
     for person, owns in (("stranger", False), ("rival", False), ("admin", False), ("member", True)):
-        found = world.client(person).insights(entry)
+        found = world.client(person).get(f"/v1/entries/{entry}/insights")
         (met,) = found["opponents"]
         assert met["agent_id"] == world.agents["public.host"]
         assert met["team_name"] == "Team host"
@@ -26,19 +26,24 @@ def test_only_the_owner_sees_move_times(world: World) -> None:
 def test_only_the_owner_sees_the_wait_of_a_pending_entry(world: World) -> None:
     client = world.client("member")
     made = client.upload(
-        world.agents["public.member"], b"waits = 1", season=world.seasons["public"]
+        f"/v1/agents/{world.agents['public.member']}/submissions",
+        b"waits = 1",
+        season=world.seasons["public"],
     )
     entry = made["entry"]["id"]
     with world.connect() as conn:
         workers.record_heartbeat(conn, WORKER)
-    assert client.insights(entry)["first_match_seconds"] > 0
-    assert world.client("host").insights(entry)["first_match_seconds"] is None
+    assert client.get(f"/v1/entries/{entry}/insights")["first_match_seconds"] > 0
+    assert world.client("host").get(f"/v1/entries/{entry}/insights")["first_match_seconds"] is None
     with pytest.raises(ApiError, match="no such entry"):
-        world.client("rival").insights(entry)
+        world.client("rival").get(f"/v1/entries/{entry}/insights")
 
 
 def test_a_wider_score_interval_needs_fewer_games(world: World) -> None:
     client, entry = world.client("stranger"), world.entries["public.member"]
-    left = [client.insights(entry, within=within)["games_left"] for within in (10, 25, 100, 1000)]
+    left = [
+        client.get(f"/v1/entries/{entry}/insights", within=within)["games_left"]
+        for within in (10, 25, 100, 1000)
+    ]
     assert left == sorted(left, reverse=True)
     assert left[-1] == 0

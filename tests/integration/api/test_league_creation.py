@@ -19,19 +19,22 @@ TOMORROW = datetime.now(UTC) + timedelta(days=1)
 
 def test_one_request_makes_a_league_its_season_and_its_anchors(world: World) -> None:
     host, mine = world.client("host"), world.submissions["public.host"]
-    made = host.create_league(
-        "course",
-        "The course",
-        "hungry_geese",
-        visibility="invitation",
-        season={
-            "seats": 2,
-            "configuration": {"rows": 9},
-            "clock": {"act_seconds": 0.5},
-            "opens_at": TOMORROW.isoformat(),
-            "closes_at": "2999-12-01T18:00:00+01:00",
+    made = host.post(
+        "/v1/leagues",
+        {
+            "slug": "course",
+            "title": "The course",
+            "game": "hungry_geese",
+            "visibility": "invitation",
+            "season": {
+                "seats": 2,
+                "configuration": {"rows": 9},
+                "clock": {"act_seconds": 0.5},
+                "opens_at": TOMORROW.isoformat(),
+                "closes_at": "2999-12-01T18:00:00+01:00",
+            },
+            "anchors": ["greedy", mine, "greedy"],
         },
-        anchors=["greedy", mine, "greedy"],
     )
     assert (made["role"], made["current_season"]) == ("host", None)
     season = made["season"]
@@ -39,16 +42,18 @@ def test_one_request_makes_a_league_its_season_and_its_anchors(world: World) -> 
     assert season["closes_at"] == "2999-12-01T17:00:00Z"
     assert [row["agent_name"] for row in made["anchors"]] == ["Greedy", "Flood public.host"]
     assert all(row["is_anchor"] for row in made["anchors"])
-    assert host.season(season["id"])["seats"] == 2
+    assert host.get(f"/v1/seasons/{season['id']}")["seats"] == 2
 
 
 def test_season_of_a_missing_game_is_refused_with_the_remedy(fresh_world: World) -> None:
-    made = fresh_world.client("host").create_league("gone", "Gone", "hungry_geese")
+    made = fresh_world.client("host").post(
+        "/v1/leagues", {"slug": "gone", "title": "Gone", "game": "hungry_geese"}
+    )
     with fresh_world.connect() as conn:
         conn.execute("update leagues set game = 'lost_game' where id = %s", (made["id"],))
     remedy = "Ask the operator to add it to PECK_GAMES."
     with pytest.raises(ApiError, match=remedy) as refused:
-        fresh_world.client("host").create_season("gone")
+        fresh_world.client("host").post("/v1/leagues/gone/seasons", {})
     assert refused.value.status == 409
     with browse(fresh_world, "host") as browser:
         answer = browser.get("/leagues/gone/new-season")
@@ -58,21 +63,32 @@ def test_season_of_a_missing_game_is_refused_with_the_remedy(fresh_world: World)
 def test_a_reference_agent_is_one_submission_in_all_leagues(world: World) -> None:
     host = world.client("host")
     one, other = (
-        host.create_league(f"l{n}", "L", "hungry_geese", season={"seats": 2}, anchors=["greedy"])
+        host.post(
+            "/v1/leagues",
+            {
+                "slug": f"l{n}",
+                "title": "L",
+                "game": "hungry_geese",
+                "season": {"seats": 2},
+                "anchors": ["greedy"],
+            },
+        )
         for n in range(2)
     )
     first, second = one["anchors"][0], other["anchors"][0]
     assert first["submission_id"] == second["submission_id"]
     assert first["validation_match_id"] is None  # only the owner sees it
     with pytest.raises(ApiError) as hidden:
-        host.submission(first["submission_id"])
+        host.get(f"/v1/submissions/{first['submission_id']}")
     assert hidden.value.status == 404
 
 
 def test_a_season_with_too_many_seats_for_its_board_is_refused(world: World) -> None:
     crowded = {"seats": 12, "configuration": {"width": 5, "height": 5}}
     with pytest.raises(ApiError) as refused:
-        world.client("host").create_league("crowd", "L", "battlesnake", season=crowded)
+        world.client("host").post(
+            "/v1/leagues", {"slug": "crowd", "title": "L", "game": "battlesnake", "season": crowded}
+        )
     assert refused.value.status == 422
     assert "seats: a board of 5x5 is for at most 8 snakes" in str(refused.value)
 
@@ -95,16 +111,26 @@ def test_an_invalid_request_makes_no_league(world: World) -> None:
         (None, ["greedy"], "body.anchors: anchors need a season"),
     ):
         with pytest.raises(ApiError, match=word):
-            host.create_league("broken", "B", "hungry_geese", season=season, anchors=anchors)
+            host.post(
+                "/v1/leagues",
+                {
+                    "slug": "broken",
+                    "title": "B",
+                    "game": "hungry_geese",
+                    "season": season,
+                    "anchors": anchors,
+                },
+            )
     with pytest.raises(ApiError, match="no such league"):
-        host.league("broken")
+        host.get("/v1/leagues/broken")
 
 
 def test_the_command_names_the_refused_option_and_the_remedy(peck: Peck) -> None:
     for arguments, told in (
-        (("night", "--game", "chess"), "--game: choose one of battlesnake, golad, hungry_geese,"),
-        (("Bad Name!", "--game", "snake"), "SLUG: use only the characters a-z, 0-9 and -,"),
-        (("night", "--closes", "tomorrow"), "--closes: write date, time and time zone, as in"),
+        (("night", "game=chess"), "game: choose one of battlesnake, golad, hungry_geese,"),
+        (("Bad Name!", "game=snake"), "SLUG: use only the characters a-z, 0-9 and -,"),
+        (("night", "closes_at=tomorrow"), "season.closes_at: write date, time and time zone, as"),
+        (("night", "seats=99"), "season.seats: use whole number, 1 to 16"),
     ):
         refused = peck("league", "create", *arguments)
         assert refused.returncode == 1
@@ -114,10 +140,10 @@ def test_the_command_names_the_refused_option_and_the_remedy(peck: Peck) -> None
 
 
 def test_one_command_makes_a_whole_league(peck: Peck) -> None:
-    seats = ("--seats", "2", "--active", "2")
-    create = ("league", "create", "night", *seats, "--set", "rows=9", "--anchor", "greedy")
-    dates = ("--closes", "2999-12-01T18:00+01:00", "--ends", "2999-12-02T18:00+01:00")
-    made = read(peck(*create, *dates, "--visibility", "invitation", "--replays", "own", "--json"))
+    create = ("league", "create", "night", "seats=2", "active_limit=2", "configuration.rows=9")
+    dates = ("closes_at=2999-12-01T18:00+01:00", "ends_at=2999-12-02T18:00+01:00")
+    rest = ("anchors=greedy", "visibility=invitation", "replay_visibility=own", "--json")
+    made = read(peck(*create, *dates, *rest))
     assert made["season"]["active_limit"] == 2
     assert (made["league"]["visibility"], made["league"]["replay_visibility"]) == (
         "invitation",
@@ -125,18 +151,17 @@ def test_one_command_makes_a_whole_league(peck: Peck) -> None:
     )
     assert made["season"]["configuration"]["rows"] == 9
     assert [row["agent_name"] for row in made["anchors"]] == ["Greedy", "Random Legal"]
-    refused = peck("league", "create", "day", "--closes", "2999-12-01 18:00")
+    refused = peck("league", "create", "day", "closes_at=2999-12-01 18:00")
     assert "add a time zone: Z for UTC" in refused.stderr
-    assert "write NAME=VALUE" in peck("league", "create", "day", "--set", "rows").stderr
-    dawn = peck("league", "create", "dawn", "--anchor", "greedy").stdout
+    assert "write NAME=VALUE" in peck("league", "create", "day", "rows").stderr
+    dawn = peck("league", "create", "dawn", "anchors=greedy").stdout
     assert "anchors: Greedy, Random Legal, Survivor, Numpy Heuristic" in dawn
     assert "cannot play yet: 4 of 4 seats can be filled, by anchors alone: add an agent" in dawn
     assert "peck submit main.py --agent NAME --league dawn" in dawn
 
 
 def test_a_league_without_fill_reports_its_empty_seats(peck: Peck) -> None:
-    anchors = ("--anchor", "greedy", "--anchor", "survivor", "--no-fill")
-    made = peck("league", "create", "autumn", *anchors)
+    made = peck("league", "create", "autumn", "anchors=greedy,survivor", "fill=false")
     assert "cannot play yet: 2 of 4 seats can be filled: add an agent or an anchor" in made.stdout
     watched = peck("watch", "autumn")
     assert watched.returncode == 1
@@ -147,7 +172,7 @@ def test_a_league_without_fill_reports_its_empty_seats(peck: Peck) -> None:
 
 
 def test_reference_agents_fill_an_existing_season(peck: Peck, world: World) -> None:
-    made = read(peck("league", "create", "winter", "--no-fill", "--json"))
+    made = read(peck("league", "create", "winter", "fill=no", "--json"))
     assert (made["anchors"], made["lacking"][:20]) == ([], "0 of 4 seats can be ")
     named = read(peck("league", "fill", "winter", "--anchor", "greedy", "--json"))
     assert [row["agent_name"] for row in named["anchors"]] == ["Greedy"]
@@ -156,29 +181,36 @@ def test_reference_agents_fill_an_existing_season(peck: Peck, world: World) -> N
     assert all(row["is_anchor"] for row in filled["anchors"])
     assert read(peck("league", "fill", "winter", "--json"))["anchors"] == []
     member = world.client("member")
-    agent = member.create_agent("Newcomer")
-    sent = member.upload(agent["id"], b"agent = 1", season=made["season"]["id"])
+    agent = member.post("/v1/agents", {"name": "Newcomer"})
+    sent = member.upload(
+        f"/v1/agents/{agent['id']}/submissions", b"agent = 1", season=made["season"]["id"]
+    )
     assert sent["entry"]["state"] == "pending"
-    assert member.season_health("winter")["lacking"] is None
-    world.client("host").create_league("none", "N", "battlesnake", season={"seats": 8})
+    assert member.get("/v1/seasons/winter/health")["lacking"] is None
+    world.client("host").post(
+        "/v1/leagues", {"slug": "none", "title": "N", "game": "battlesnake", "season": {"seats": 8}}
+    )
     assert (
         "of 8 seats can be filled: add an agent"
-        in world.client("host").season_health("none")["lacking"]
+        in world.client("host").get("/v1/seasons/none/health")["lacking"]
     )
 
 
 def test_a_host_rehearses_before_the_league_opens(peck: Peck, world: World) -> None:
     host, member = world.client("host"), world.client("member")
-    made = host.create_league(
-        "rehearsed",
-        "C",
-        "hungry_geese",
-        season={"seats": 4, "opens_at": TOMORROW.isoformat()},
-        anchors=["greedy", "survivor"],
-        fill=False,
+    made = host.post(
+        "/v1/leagues",
+        {
+            "slug": "rehearsed",
+            "title": "C",
+            "game": "hungry_geese",
+            "season": {"seats": 4, "opens_at": TOMORROW.isoformat()},
+            "anchors": ["greedy", "survivor"],
+            "fill": False,
+        },
     )
     with pytest.raises(ApiError, match="reference agents are still in validation"):
-        host.rehearse("rehearsed")
+        host.post("/v1/leagues/rehearsed/rehearsals")
     with world.connect() as conn:
         conn.execute(
             "update entries set state = 'active' where season_id = %s", (made["season"]["id"],)
@@ -192,21 +224,26 @@ def test_a_host_rehearses_before_the_league_opens(peck: Peck, world: World) -> N
     asked = peck("league", "rehearse", "rehearsed", "--no-wait", PECK_TOKEN=world.tokens["host"])
     assert "queued" in asked.stdout
     assert asked.stdout.count("Greedy") == 2
-    rehearsal = host.rehearse("rehearsed")
+    rehearsal = host.post("/v1/leagues/rehearsed/rehearsals")
     assert rehearsal["agents"] == ["Greedy", "Survivor", "Greedy", "Survivor"]
-    assert (host.match(rehearsal["match_id"])["kind"], host.me()["teams"][0]["id"]) == (
+    assert (
+        host.get(f"/v1/matches/{rehearsal['match_id']}")["kind"],
+        host.get("/v1/me")["teams"][0]["id"],
+    ) == (
         "scrim",
-        host.scrim(rehearsal["scrim_id"])["team_id"],
+        host.get(f"/v1/scrims/{rehearsal['scrim_id']}")["team_id"],
     )
     with pytest.raises(ApiError, match="no such match"):
-        member.match(rehearsal["match_id"])
+        member.get(f"/v1/matches/{rehearsal['match_id']}")
     assert peck("league", "rehearse", "rehearsed").returncode == 1  # the member is no host
 
 
 def test_competing_or_medal_moving_anchors_are_refused(fresh_world: World) -> None:
     host = fresh_world.client("host")
     with pytest.raises(ApiError, match="competes in this season"):
-        host.add_anchors("public", [fresh_world.submissions["public.host"]])
+        host.post(
+            "/v1/seasons/public/anchors", {"anchors": [fresh_world.submissions["public.host"]]}
+        )
     with fresh_world.connect() as conn:
         conn.execute(
             "update seasons set medals = %s where id = %s",
@@ -216,34 +253,56 @@ def test_competing_or_medal_moving_anchors_are_refused(fresh_world: World) -> No
             ),
         )
     with pytest.raises(ApiError, match="before its first match"):
-        host.add_anchors("public", fill=True)
+        host.post("/v1/seasons/public/anchors", {"fill": True})
     host.patch(f"/v1/seasons/{fresh_world.seasons['private']}", {"state": "locked"})
     with pytest.raises(ApiError, match="uploads of this season are locked"):
-        host.add_anchors("private", fill=True)
+        host.post("/v1/seasons/private/anchors", {"fill": True})
 
 
 def test_anchors_of_a_league_are_open_for_scrims(fresh_world: World) -> None:
     host, member = fresh_world.client("host"), fresh_world.client("member")
     mine = fresh_world.submissions["public.host"]
-    host.set_scrim_policy(fresh_world.agents["public.host"], {"whom": "nobody"})
-    made = host.create_league(
-        "course", "C", "hungry_geese", season={"seats": 2}, anchors=[mine, "random-legal"]
+    agent = fresh_world.agents["public.host"]
+    host.put(f"/v1/agents/{agent}/scrim-policy", {"whom": "nobody"})
+    made = host.post(
+        "/v1/leagues",
+        {
+            "slug": "course",
+            "title": "C",
+            "game": "hungry_geese",
+            "season": {"seats": 2},
+            "anchors": [mine, "random-legal"],
+        },
     )
     season = made["season"]["id"]
     with fresh_world.connect() as conn:
         conn.execute("update entries set state = 'active' where season_id = %s", (season,))
     for anchor in made["anchors"]:
         lineup = [fresh_world.submissions["public.member"], anchor["submission_id"]]
-        assert member.request_scrim(season, lineup, games=1)["state"] == "running"
+        assert (
+            member.post("/v1/scrims", {"season": season, "lineup": lineup, "games": 1})["state"]
+            == "running"
+        )
     # It is no anchor there.
     with pytest.raises(ApiError, match="lets no other team play it"):
-        member.request_scrim(fresh_world.seasons["public"], [lineup[0], mine])
+        member.post(
+            "/v1/scrims", {"season": fresh_world.seasons["public"], "lineup": [lineup[0], mine]}
+        )
 
 
 def test_a_reference_agent_is_named_with_hyphens_or_underscores(world: World) -> None:
     host = world.client("host")
     made = [
-        host.create_league(f"m{n}", "L", "hungry_geese", season={"seats": 2}, anchors=[name])
+        host.post(
+            "/v1/leagues",
+            {
+                "slug": f"m{n}",
+                "title": "L",
+                "game": "hungry_geese",
+                "season": {"seats": 2},
+                "anchors": [name],
+            },
+        )
         for n, name in enumerate(("random-legal", "random_legal", "Random Legal"))
     ]
     assert len({one["anchors"][0]["submission_id"] for one in made}) == 1

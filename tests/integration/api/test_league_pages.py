@@ -31,7 +31,10 @@ def league(world: World, request: pytest.FixtureRequest) -> str:
     """A league of the member with its first season, named after the test."""
     name = str(request.node.name).removeprefix("test_").translate(str.maketrans("_[]", "---"))
     slug = name[-40:].strip("-")
-    world.client("member").create_league(slug, "Geese", "hungry_geese", season=SEASON, fill=False)
+    world.client("member").post(
+        "/v1/leagues",
+        {"slug": slug, "title": "Geese", "game": "hungry_geese", "season": SEASON, "fill": False},
+    )
     return slug
 
 
@@ -68,7 +71,7 @@ def test_host_edits_a_league_on_its_page(world: World, league: str) -> None:
         done = browser.submit(path, replay_visibility="members", same_team_lineups="true", **sent)
         assert (done.url.path, done.url.query) == (f"/leagues/{league}", b"done=edited")
         assert "Your changes are saved." in done.text
-        changed = member.league(league)
+        changed = member.get(f"/v1/leagues/{league}")
         names = ("title", "description", "visibility", "replay_visibility", "same_team_lineups")
         assert [changed[name] for name in names] == [
             *("Swans", "Every\nday", "invitation", "members", True)
@@ -76,15 +79,15 @@ def test_host_edits_a_league_on_its_page(world: World, league: str) -> None:
         refused = browser.submit(path, **{**sent, "title": ""}, replay_visibility="members")
         assert refused.status_code == 422
         assert "Fill in" in wrong(refused.text, "title") or "give a" in wrong(refused.text, "title")
-        assert member.league(league)["title"] == "Swans"
+        assert member.get(f"/v1/leagues/{league}")["title"] == "Swans"
         log = browser.get(f"/leagues/{league}/moderation").text
     assert "visibility: public becomes invitation" in log
 
 
 def test_a_wider_setting_is_refused_beside_its_field(world: World, league: str) -> None:
     member = world.client("member")
-    member.change_league(league, visibility="private", replay_visibility="own")
-    member.put_member(league, world.users["rival"], "competitor")
+    member.patch(f"/v1/leagues/{league}", {"visibility": "private", "replay_visibility": "own"})
+    member.put(f"/v1/leagues/{league}/members/{world.users['rival']}", {"role": "competitor"})
     path = f"/leagues/{league}/edit"
     narrow = {"title": "Geese", "visibility": "private", "replay_visibility": "own"}
     with browse(world, "member") as browser:
@@ -96,7 +99,9 @@ def test_a_wider_setting_is_refused_beside_its_field(world: World, league: str) 
 
 def test_a_co_host_edits_all_but_who_sees_the_league(world: World, league: str) -> None:
     member, path = world.client("member"), f"/leagues/{league}/edit"
-    member.put_member(league, world.users["rival"], LeagueRole.CO_HOST.value)
+    member.put(
+        f"/v1/leagues/{league}/members/{world.users['rival']}", {"role": LeagueRole.CO_HOST.value}
+    )
     with browse(world, "rival") as browser:
         form = browser.get(path).text
         assert 'name="title"' in form
@@ -104,7 +109,7 @@ def test_a_co_host_edits_all_but_who_sees_the_league(world: World, league: str) 
         assert 'name="replay_visibility"' not in form
         assert "A host changes who joins" in browser.get(f"/leagues/{league}").text
         browser.submit(path, title="Ducks", visibility="private")
-    changed = member.league(league)
+    changed = member.get(f"/v1/leagues/{league}")
     assert (changed["title"], changed["visibility"]) == ("Ducks", "public")
 
 
@@ -118,20 +123,20 @@ def open_form(browser: Browser, path: str) -> dict[str, str]:
 
 def test_form_of_a_league_that_changed_meanwhile_changes_nothing(world: World, league: str) -> None:
     member, path = world.client("member"), f"/leagues/{league}/edit"
-    member.change_league(league, title="Gese", description="One\ntwo\n")
+    member.patch(f"/v1/leagues/{league}", {"title": "Gese", "description": "One\ntwo\n"})
     with browse(world, "member") as browser:
         form = open_form(browser, path)
-        member.change_league(league, visibility="private", replay_visibility="own")
+        member.patch(f"/v1/leagues/{league}", {"visibility": "private", "replay_visibility": "own"})
         refused = browser.http.post(path, data={**form, "title": "Geese"})
         assert refused.status_code == 422
         message = wrong(refused.text, "visibility")
         assert "this is 'private' now, and your form said 'public'" in message
-        assert member.league(league)["title"] == "Gese"
+        assert member.get(f"/v1/leagues/{league}")["title"] == "Gese"
         again = {name: unescape(value) for name, value in FIELD.findall(refused.text)}
         chosen = {"visibility": "private", "replay_visibility": "own", "title": "Geese"}
         done = browser.http.post(path, data={**form, **again, **chosen})
         assert "Your changes are saved." in done.text
-    changed = member.league(league)
+    changed = member.get(f"/v1/leagues/{league}")
     names = ("title", "description", "visibility", "replay_visibility")
     assert [changed[name] for name in names] == ["Geese", "One\ntwo\n", "private", "own"]
 
@@ -140,16 +145,16 @@ def test_refused_form_shows_what_two_hosts_entered(world: World, league: str) ->
     member, path = world.client("member"), f"/leagues/{league}/edit"
     with browse(world, "member") as browser:
         form = {**open_form(browser, path), "title": "Swans", "replay_visibility": "members"}
-        member.change_league(league, title="Ducks", visibility="private")
+        member.patch(f"/v1/leagues/{league}", {"title": "Ducks", "visibility": "private"})
         refused = browser.http.post(path, data=form)
         assert refused.status_code == 422
         assert "this is 'Ducks' now, and your form said 'Swans'" in wrong(refused.text, "title")
         assert 'value="Swans"' in refused.text
         assert 'value="private" checked' in refused.text
-        assert member.league(league)["replay_visibility"] == "public"
+        assert member.get(f"/v1/leagues/{league}")["replay_visibility"] == "public"
         hidden = {name: unescape(value) for name, value in FIELD.findall(refused.text)}
         browser.http.post(path, data={**form, **hidden, "visibility": "private"})
-    changed = member.league(league)
+    changed = member.get(f"/v1/leagues/{league}")
     names = ("title", "visibility", "replay_visibility")
     assert [changed[name] for name in names] == ["Swans", "private", "members"]
 
@@ -175,21 +180,26 @@ def test_a_form_without_the_shown_values_changes_nothing(world: World, league: s
         answer = browser.send(path, path, title="Swans", visibility="public")
         assert answer.status_code == 422
         assert "Load the page again" in answer.text
-    assert world.client("member").league(league)["title"] == "Geese"
+    assert world.client("member").get(f"/v1/leagues/{league}")["title"] == "Geese"
 
 
 def test_a_form_that_a_host_opened_changes_nothing_once_it_is_a_co_host(
     world: World, league: str
 ) -> None:
     member, path = world.client("member"), f"/leagues/{league}/edit"
-    member.put_member(league, world.users["rival"], LeagueRole.HOST.value)
+    member.put(
+        f"/v1/leagues/{league}/members/{world.users['rival']}", {"role": LeagueRole.HOST.value}
+    )
     with browse(world, "rival") as browser:
         form = {**open_form(browser, path), "title": "Swans", "visibility": "private"}
-        member.put_member(league, world.users["rival"], LeagueRole.CO_HOST.value)
+        member.put(
+            f"/v1/leagues/{league}/members/{world.users['rival']}",
+            {"role": LeagueRole.CO_HOST.value},
+        )
         answer = browser.http.post(path, data=form)
         assert answer.status_code == 422
         assert "Load the page again" in answer.text
-    assert member.league(league)["title"] == "Geese"
+    assert member.get(f"/v1/leagues/{league}")["title"] == "Geese"
 
 
 @pytest.mark.parametrize("page", ["edit", "new-season", "roster"])
@@ -205,7 +215,7 @@ def test_only_hosts_open_the_pages(world: World, league: str, page: str) -> None
 
 
 def test_the_form_says_that_a_new_season_opens_a_closed_league(world: World, league: str) -> None:
-    world.client("member").change_league(league, state="closed")
+    world.client("member").patch(f"/v1/leagues/{league}", {"state": "closed"})
     with browse(world, "member") as browser:
         form = browser.get(f"/leagues/{league}/new-season").text
     assert "This league is closed. A new season opens it again." in form
@@ -213,7 +223,7 @@ def test_the_form_says_that_a_new_season_opens_a_closed_league(world: World, lea
 
 def test_a_new_season_on_the_page_keeps_the_settings(world: World, league: str) -> None:
     member, path = world.client("member"), f"/leagues/{league}/new-season"
-    first = member.season(league)
+    first = member.get(f"/v1/seasons/{league}")
     with browse(world, "member") as browser:
         page = browser.get(f"/leagues/{league}").text
         assert path in page
@@ -225,12 +235,12 @@ def test_a_new_season_on_the_page_keeps_the_settings(world: World, league: str) 
         done = browser.submit(path, **{**sent, "zone": "Europe/Berlin"})
         assert done.url.query == b"done=season"
         assert "Season 2 is open: teams can upload agents." in done.text
-    second = member.season(league)
+    second = member.get(f"/v1/seasons/{league}")
     kept = ("configuration", "clock", "seats", "medals", "team_active_limit", "max_bundle_bytes")
     assert {name: second[name] for name in kept} == {name: first[name] for name in kept}
     assert (second["number"], second["daily_limit"]) == (2, 3)
     assert (second["closes_at"], second["ends_at"]) == ("2999-12-24T17:00:00Z", None)
-    assert next(iter(member.audits(league)))["act"] == "new-season"
+    assert next(iter(member.list_items(f"/v1/leagues/{league}/audits")))["act"] == "new-season"
 
 
 def test_a_new_season_is_filled_and_may_open_later(world: World, league: str) -> None:
@@ -240,7 +250,7 @@ def test_a_new_season_is_filled_and_may_open_later(world: World, league: str) ->
         later = {"season.opens_at": "2999-06-01T12:00", "fill": "true"}
         done = browser.submit(path, **{**sent, **later})
         assert "Season 2 opens at 1 Jun 2999, 12:00 UTC." in done.text
-    newest = next(iter(member.seasons(league)))
+    newest = next(iter(member.get(f"/v1/leagues/{league}/seasons")["items"]))
     with world.connect() as conn:
         count = conn.execute(
             "select count(*) from entries where season_id = %s and is_anchor", (newest["id"],)
@@ -265,7 +275,7 @@ def test_errors_of_a_new_season_stand_by_their_fields(world: World, league: str)
             assert answer.status_code == 422, field
             if field != "season.remote_agents":  # the form of this game has no such field
                 assert word in wrong(answer.text, field.replace(".", "-"))
-    assert world.client("member").season(league)["number"] == 1
+    assert world.client("member").get(f"/v1/seasons/{league}")["number"] == 1
 
 
 def test_a_form_of_a_new_season_sent_twice_opens_one_season(world: World, league: str) -> None:
@@ -274,4 +284,4 @@ def test_a_form_of_a_new_season_sent_twice_opens_one_season(world: World, league
         sent = {**values(browser, path), "key": "the same"}
         for _ in range(2):
             browser.submit(path, **sent)
-    assert world.client("member").season(league)["number"] == 2
+    assert world.client("member").get(f"/v1/seasons/{league}")["number"] == 2

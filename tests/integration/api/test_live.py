@@ -200,7 +200,7 @@ def test_streams_and_answers_have_the_same_viewers(
 def test_a_stream_ends_with_the_right_to_watch(world: World, redis_url: str) -> None:
     playing = begin(world, redis_url)
     match_id = playing.order.match_id
-    made = world.client("rival").mint_token("short", ["read"])
+    made = world.client("rival").post("/v1/users/me/tokens", {"label": "short", "scopes": ["read"]})
     world.tokens["short"] = made["token"]
     with stream(world, match_id, "stranger") as one, stream(world, match_id, "short") as other:
         stranger, short = Watching(one), Watching(other)
@@ -326,8 +326,10 @@ def test_a_reader_who_takes_nothing_loses_the_stream(monkeypatch: pytest.MonkeyP
 
 def test_a_team_sees_how_far_its_validation_is(world: World, redis_url: str) -> None:
     member = world.client("member")
-    agent = member.create_agent("Slow one")
-    made = member.upload(agent["id"], GOOD + b"# slow", season=world.seasons["public"])["entry"]
+    agent = member.post("/v1/agents", {"name": "Slow one"})
+    made = member.upload(
+        f"/v1/agents/{agent['id']}/submissions", GOOD + b"# slow", season=world.seasons["public"]
+    )["entry"]
     with world.connect() as conn:
         order = lease.claim_match(conn, made["validation_match_id"], WORKER)
     assert order is not None
@@ -335,11 +337,13 @@ def test_a_team_sees_how_far_its_validation_is(world: World, redis_url: str) -> 
     playing.play(7)
 
     def step() -> int | None:
-        found: int | None = member.entry(made["id"])["queue"]["step"]
+        found: int | None = member.get(f"/v1/entries/{made['id']}")["queue"]["step"]
         return found
 
     wait_until(lambda: step() == 7, "the owner sees the step")
-    assert "playing step 7 of at most 200 for" in queue_text(member.entry(made["id"])["queue"])
+    assert "playing step 7 of at most 200 for" in queue_text(
+        member.get(f"/v1/entries/{made['id']}")["queue"]
+    )
     with browse(world, "member") as browser:
         page = browser.get(f"/agents/{agent['id']}").text
     assert re.search(r"Being validated for [\w. ]+: step 7 of at most 200", page)
@@ -350,8 +354,10 @@ def test_a_team_sees_how_far_its_validation_is(world: World, redis_url: str) -> 
 
 def test_a_team_sees_that_slow_moves_use_up_the_bank(world: World, redis_url: str) -> None:
     member = world.client("member")
-    agent = member.create_agent("Sleeper")
-    made = member.upload(agent["id"], GOOD + b"# sleeps", season=world.seasons["public"])["entry"]
+    agent = member.post("/v1/agents", {"name": "Sleeper"})
+    made = member.upload(
+        f"/v1/agents/{agent['id']}/submissions", GOOD + b"# sleeps", season=world.seasons["public"]
+    )["entry"]
     with world.connect() as conn:
         order = lease.claim_match(conn, made["validation_match_id"], WORKER)
     assert order is not None
@@ -361,7 +367,7 @@ def test_a_team_sees_that_slow_moves_use_up_the_bank(world: World, redis_url: st
         told = {"position": 0, "first": number, "steps": [step]}
         key = live_stream.stream_key(order.match_id, order.attempt)
         stream.xadd(key, {live_stream.FIELD: json.dumps(told)}, id=at)
-    assert member.entry(made["id"])["queue"]["eta_seconds"] == pytest.approx(60)
+    assert member.get(f"/v1/entries/{made['id']}")["queue"]["eta_seconds"] == pytest.approx(60)
     with browse(world, "member") as browser:
         page = browser.get(f"/agents/{agent['id']}").text
     assert "Its moves take about 3 s; 1 s is allowed." in page

@@ -139,7 +139,7 @@ def test_an_open_redis_lets_no_machine_join(redis_url: str) -> None:
 
 
 def test_commands_about_machines(site: Site, tmp_path: Path) -> None:
-    machine = site.join("pond")["machine"]["id"]
+    site.join("pond")
     environment = {
         "PATH": os.environ["PATH"],
         "HOME": str(tmp_path),
@@ -155,14 +155,8 @@ def test_commands_about_machines(site: Site, tmp_path: Path) -> None:
 
     made = json.loads(peck("invite", "--json"))
     assert f"machine join {made['address']} " in peck("invite")
-    listed = json.loads(peck("invitations", "--json"))
-    assert made["id"] in {one["id"] for one in listed}
-    left = json.loads(peck("invitations", "--revoke", made["id"], "--json"))
-    assert len(left) == len(listed) - 1
-    assert "pond is checked; owner: root" in peck("trust", "pond", "checked")
-    assert "pond is trusted; owner: the site" in peck("trust", "pond", "trusted")
     assert "claims no more matches; it is empty" in peck("drain", "pond", "--wait")
-    assert "drained" in peck("show", machine)
+    assert "drained" in peck("list")
     assert json.loads(peck("resume", "pond", "--json"))["drained_at"] is None
     assert "pond" in peck("list")
     assert "revoked pond" in peck("revoke", "pond")

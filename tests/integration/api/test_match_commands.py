@@ -174,17 +174,6 @@ def test_matches_takes_the_filters_of_the_site(peck: Peck) -> None:
     assert re.search(r"Flood public\.\w+ (beats|and) Flood public\.\w+", table)
 
 
-def test_compare_and_search_name_agents(peck: Peck) -> None:
-    found = peck("compare", "flood-public-member", "flood-public-host")
-    assert "Flood public.member against Flood public.host" in found.stdout
-    assert "in total" in found.stdout
-    assert re.search(r"version 1 against 1 ", found.stdout)
-    of_first = ("matches", "--agent", "flood-public-member", "--kind", "rated", "--version", "1")
-    assert read(peck(*of_first, "--json"))
-    assert "Flood public.host" in peck("search", "flood").stdout
-    assert peck("compare", "flood-public-member", "nobody").returncode == 1
-
-
 def test_commands_count_seats_from_one_and_json_from_zero(peck: Peck, world: World) -> None:
     agent = "member/flood-public-member"
     first = read(peck("matches", "--agent", agent, "--seat", "1", "--json"))
@@ -201,18 +190,6 @@ def test_commands_count_seats_from_one_and_json_from_zero(peck: Peck, world: Wor
     assert forked["seats"][1]["agent_name"] == "Flood public.member"
     assert forked["seats"][1]["seat"] == 1
     assert [line.split()[0] for line in scrim.splitlines()[2:4]] == ["1", "2"]
-
-
-def test_commands_show_versions_of_agents(peck: Peck, world: World) -> None:
-    mine, host = world.agents["public.member"], world.agents["public.host"]
-    order = {"season": world.seasons["public"], "kind": "gauntlet", "games": 1}
-    batch = world.client("member").start_batch(order | {"agents": [mine, host]})["id"]
-    (cell,) = read(peck("scrims", "batch", batch, "--json"))["cells"]
-    assert cell["second_number"] > cell["second_version"] == 1
-    shown = peck("scrims", "batch", batch).stdout
-    assert "Flood public.member, version 1  Flood public.host, version 1 " in shown
-    insights = peck("insights", "flood-public-member").stdout
-    assert "Flood public.member, version 1, active" in insights
 
 
 def test_episodes_takes_what_insights_takes(peck: Peck, world: World) -> None:

@@ -24,8 +24,15 @@ NUMBERS = {"kind": "lines", "gold": 1210.0, "silver": 1080.0, "bronze": 1050.0}
 
 def league_with_lines(world: World, slug: str, lines: dict[str, Any] = LINES, **more: Any) -> str:
     """A league without matches; returns the id of its season."""
-    made = world.client("host").create_league(
-        slug, slug, "hungry_geese", season={"seats": 2, "medals": lines, **more}, fill=False
+    made = world.client("host").post(
+        "/v1/leagues",
+        {
+            "slug": slug,
+            "title": slug,
+            "game": "hungry_geese",
+            "season": {"seats": 2, "medals": lines, **more},
+            "fill": False,
+        },
     )
     return str(made["season"]["id"])
 
@@ -81,8 +88,8 @@ def test_lines_are_on_the_board_before_the_first_match(world: World) -> None:
 
 def test_next_season_enters_the_agents_of_its_lines(world: World) -> None:
     league_with_lines(world, "second", NUMBERS)
-    season = world.client("host").create_season("second", seats=2, medals=LINES)
-    rows = list(world.client("host").leaderboard(season["id"]))
+    season = world.client("host").post("/v1/leagues/second/seasons", {"seats": 2, "medals": LINES})
+    rows = list(world.client("host").list_items(f"/v1/seasons/{season['id']}/leaderboard"))
     with world.connect() as conn:
         entered = conn.execute(
             "select count(*) from entries where season_id = %s and is_anchor", (season["id"],)
@@ -97,24 +104,28 @@ def test_line_of_an_unknown_agent_is_refused_by_its_field(world: World) -> None:
     assert "season.medals.gold" in told
     assert "choose from" in told
     with pytest.raises(ApiError, match=r"medals\.gold"):
-        world.client("host").create_season("public", medals={**LINES, "gold": "nobody+5"})
+        world.client("host").post(
+            "/v1/leagues/public/seasons", {"medals": {**LINES, "gold": "nobody+5"}}
+        )
 
 
 def test_host_moves_lines_with_an_audit(fresh_world: World) -> None:
     season = give_lines(fresh_world, NUMBERS)
-    changed = fresh_world.client("host").change_season(
-        season, medals={**NUMBERS, "gold": 700, "silver": 650, "bronze": 0}
+    changed = fresh_world.client("host").patch(
+        f"/v1/seasons/{season}", {"medals": {**NUMBERS, "gold": 700, "silver": 650, "bronze": 0}}
     )
     assert changed["medals"]["gold"] == 700.0
     board = fresh_world.http.get(f"/v1/seasons/{season}/leaderboard").json()
     assert [line["score"] for line in board["medal_lines"]["lines"]] == [700.0, 650.0, 0.0]
     assert {row["medal"] for row in board["items"] if row["rank"]} <= {"gold", "silver", "bronze"}
     (audit,) = [
-        row for row in fresh_world.client("host").audits("public") if row["act"] == "change-medals"
+        row
+        for row in fresh_world.client("host").list_items("/v1/leagues/public/audits")
+        if row["act"] == "change-medals"
     ]
     assert audit["reason"] == "season 1: medal lines 1210, 1080, 1050 become 700, 650, 0"
     with pytest.raises(ApiError) as refused:
-        fresh_world.client("member").change_season(season, medals=NUMBERS)
+        fresh_world.client("member").patch(f"/v1/seasons/{season}", {"medals": NUMBERS})
     assert refused.value.status == 403
 
 
@@ -122,7 +133,9 @@ def test_standing_made_before_a_change_of_lines_is_reproducible(fresh_world: Wor
     season = give_lines(fresh_world, NUMBERS)
     play_rated(fresh_world, "public")
     before = fit(fresh_world, season)
-    fresh_world.client("host").change_season(season, medals={**NUMBERS, "bronze": 600})
+    fresh_world.client("host").patch(
+        f"/v1/seasons/{season}", {"medals": {**NUMBERS, "bronze": 600}}
+    )
     after = fit(fresh_world, season)
     with fresh_world.connect() as conn:
         for version in (before, after):
@@ -133,14 +146,14 @@ def test_standing_made_before_a_change_of_lines_is_reproducible(fresh_world: Wor
 def test_lines_cannot_move_after_uploads_close(fresh_world: World) -> None:
     season = give_lines(fresh_world, NUMBERS)
     host = fresh_world.client("host")
-    host.change_season(season, "locked")
+    host.patch(f"/v1/seasons/{season}", {"state": "locked"})
     with pytest.raises(ApiError, match="until uploads close"):
-        host.change_season(season, medals={**NUMBERS, "bronze": 1})
-    host.change_season(season, "open")
+        host.patch(f"/v1/seasons/{season}", {"medals": {**NUMBERS, "bronze": 1}})
+    host.patch(f"/v1/seasons/{season}", {"state": "open"})
     with fresh_world.connect() as conn:
         conn.execute("update seasons set closes_at = now() where id = %s", (season,))
     with pytest.raises(ApiError, match="until uploads close"):
-        host.change_season(season, medals={**NUMBERS, "bronze": 1})
+        host.patch(f"/v1/seasons/{season}", {"medals": {**NUMBERS, "bronze": 1}})
 
 
 def test_agent_that_a_line_names_cannot_be_disqualified(world: World) -> None:
@@ -154,16 +167,21 @@ def test_agent_that_a_line_names_cannot_be_disqualified(world: World) -> None:
     assert row is not None
     for subject in row:
         with pytest.raises(ApiError, match="line of gold") as refused:
-            host.disqualify(season, subject, "no reason")
+            host.post(
+                f"/v1/seasons/{season}/disqualifications",
+                {"subject": subject, "reason": "no reason"},
+            )
         assert refused.value.slug == "conflict"
-    host.change_season(season, medals={**LINES, "gold": 700, "silver": 600})
-    assert host.disqualify(season, row[0], "no line names it")["entries"] == [row[0]]
+    host.patch(f"/v1/seasons/{season}", {"medals": {**LINES, "gold": 700, "silver": 600}})
+    assert host.post(
+        f"/v1/seasons/{season}/disqualifications", {"subject": row[0], "reason": "no line names it"}
+    )["entries"] == [row[0]]
 
 
 def test_line_moves_only_to_an_anchor_of_the_season(fresh_world: World) -> None:
     season = give_lines(fresh_world, NUMBERS)
     with pytest.raises(ApiError) as refused:
-        fresh_world.client("host").change_season(season, medals=LINES)
+        fresh_world.client("host").patch(f"/v1/seasons/{season}", {"medals": LINES})
     told = json.dumps(refused.value.problem)
     assert "medals.gold" in told
     assert "the season has no reference agent 'survivor'" in told
@@ -177,7 +195,7 @@ def test_board_warns_when_no_team_is_near_a_line(fresh_world: World) -> None:
     assert not lines_of(fresh_world, season)["is_out_of_reach"]
     assert "No team is near" not in fresh_world.http.get("/leagues/public").text
     changed = {"kind": "lines", "gold": 9000, "silver": 8000, "bronze": 7000}
-    fresh_world.client("host").change_season(season, medals=changed)
+    fresh_world.client("host").patch(f"/v1/seasons/{season}", {"medals": changed})
     fit(fresh_world, season)
     assert lines_of(fresh_world, season)["is_out_of_reach"]
     assert "No team is near a medal" in fresh_world.http.get("/leagues/public").text
@@ -188,9 +206,9 @@ def test_board_warns_when_no_team_is_near_a_line(fresh_world: World) -> None:
 def test_command_moves_lines_and_shows_them(peck: Peck, world: World) -> None:
     token = world.tokens["host"]
     league_with_lines(world, "commanded", NUMBERS)
-    moved = peck("league", "edit", "commanded", "--medals", "lines:700,650,500", PECK_TOKEN=token)
+    moved = peck("season", "set", "commanded", "medals=lines:700,650,500", PECK_TOKEN=token)
     assert moved.returncode == 0, moved.stderr
-    assert "season 1: medals lines:700,650,500" in moved.stdout
+    assert "medals lines:700,650,500" in moved.stdout
     shown = peck("leaderboard", "commanded", PECK_TOKEN=token).stdout
     assert "medals by score: gold from 700.0, silver from 650.0, bronze from 500.0" in shown
 
@@ -222,4 +240,4 @@ def test_form_moves_lines(world: World) -> None:
         data["medals.bronze"] = "640"
         saved = browser.http.post(path, data=data, follow_redirects=False)
         assert saved.status_code == 303
-    assert world.client("host").season("formed")["medals"]["bronze"] == 640.0
+    assert world.client("host").get("/v1/seasons/formed")["medals"]["bronze"] == 640.0

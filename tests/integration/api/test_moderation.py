@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -21,25 +20,37 @@ from tests.suspect_favourites import write_favourite
 
 def moderation_audits(host: Client) -> list[dict[str, Any]]:
     """The audit log of the public league, without what the making of the world wrote."""
-    return [row for row in host.audits("public") if row["act"] not in ("role", "new-season")]
+    return [
+        row
+        for row in host.list_items("/v1/leagues/public/audits")
+        if row["act"] not in ("role", "new-season")
+    ]
 
 
 def test_only_the_owner_reads_why_an_entry_is_disqualified(world: World) -> None:
     host, entry = world.client("host"), world.entries["public.member"]
-    done = host.disqualify(world.seasons["public"], world.agents["public.member"], "It colludes.")
+    done = host.post(
+        f"/v1/seasons/{world.seasons['public']}/disqualifications",
+        {"subject": world.agents["public.member"], "reason": "It colludes."},
+    )
     assert done["entries"] == [entry]
-    seen = {person: world.client(person).entry(entry) for person in ("stranger", "member")}
+    seen = {
+        person: world.client(person).get(f"/v1/entries/{entry}")
+        for person in ("stranger", "member")
+    }
     assert all(one["disqualified_at"] and one["state"] == "retired" for one in seen.values())
     assert seen["stranger"]["reason"] is None
     assert seen["member"]["reason"] == "disqualified: It colludes."
-    board = host.leaderboard(world.seasons["public"])
+    board = host.list_items(f"/v1/seasons/{world.seasons['public']}/leaderboard")
     assert entry not in {row["entry_id"] for row in board}
     page = world.http.get(f"/agents/{world.agents['public.member']}").text
     assert "disqualified" in page
     assert "It colludes" not in page
     with pytest.raises(ApiError) as refused:
         world.client("member").upload(
-            world.agents["public.member"], b"new", season=world.seasons["public"]
+            f"/v1/agents/{world.agents['public.member']}/submissions",
+            b"new",
+            season=world.seasons["public"],
         )
     assert (refused.value.slug, "disqualified" in str(refused.value)) == ("conflict", True)
 
@@ -77,7 +88,7 @@ def test_a_host_disqualifies_by_name_on_the_page(world: World) -> None:
         given = {"season": world.seasons["public"], "reason": "It colludes."}
         done = browser.send(path, f"{path}/disqualify", subject=slug, **given)
         assert done.status_code == 200
-    entry = world.client("host").entry(world.entries["public.member"])
+    entry = world.client("host").get(f"/v1/entries/{world.entries['public.member']}")
     assert entry["disqualified_at"]
 
 
@@ -97,8 +108,14 @@ def test_a_repeated_disqualification_request_is_recorded_once(world: World) -> N
 def test_the_audit_log_is_paged_newest_first(world: World) -> None:
     host, season, entry = world.client("host"), world.seasons["public"], "public.member"
     for n in range(2):
-        host.disqualify(season, world.entries[entry], f"reason {n}")
-        host.reinstate(season, world.entries[entry], f"undone {n}")
+        host.post(
+            f"/v1/seasons/{season}/disqualifications",
+            {"subject": world.entries[entry], "reason": f"reason {n}"},
+        )
+        host.post(
+            f"/v1/seasons/{season}/reinstatements",
+            {"subject": world.entries[entry], "reason": f"undone {n}"},
+        )
     listed = list(host.list_items("/v1/leagues/public/audits", limit=3))[:4]
     assert [row["reason"] for row in listed] == ["undone 1", "reason 1", "undone 0", "reason 0"]
     assert {(row["by_name"], row["season_id"]) for row in listed} == {("host", season)}
@@ -108,21 +125,10 @@ def test_an_invalid_subject_is_refused_with_the_field_named(world: World) -> Non
     host, season = world.client("host"), world.seasons["public"]
     for subject, slug in (("flood", "invalid"), (world.entries["private.member"], "not-found")):
         with pytest.raises(ApiError, match="subject: ") as refused:
-            host.disqualify(season, subject, "because")
+            host.post(
+                f"/v1/seasons/{season}/disqualifications", {"subject": subject, "reason": "because"}
+            )
         assert refused.value.slug == slug
-
-
-def test_a_host_disqualifies_and_reinstates_by_name(peck: Peck, world: World) -> None:  # noqa: F811
-    token = {"PECK_TOKEN": world.tokens["host"]}
-    common = ("Flood public.member", "--league", "public", "--reason", "a test")
-    done = read(peck("disqualify", *common, "--json", **token))
-    assert done["entries"] == [world.entries["public.member"]]
-    assert "reinstated" in peck("reinstate", *common, **token).stdout
-    listed = json.loads(peck("audits", "public", "--json", **token).stdout)
-    assert [row["act"] for row in listed][:2] == ["reinstate", "disqualify"]
-    assert "a test" in peck("audits", "public", **token).stdout
-    refused = peck("disqualify", "nobody", "--league", "public", "--reason", "x", **token)
-    assert (refused.returncode, "no agent 'nobody'" in refused.stderr) == (1, True)
 
 
 def judge_all(world: World) -> None:
@@ -140,79 +146,78 @@ def test_a_rejudgement_is_previewed_applied_and_followed(peck: Peck, world: Worl
     season, token = world.seasons["public"], {"PECK_TOKEN": world.tokens["host"]}
     with world.connect() as conn:
         OfficialFitter().refit(conn, SeasonId(season))
-    asked = ("rejudge", "--league", "public", "--node", "node")
-    seen = read(peck(*asked, "--json", **token))
+    asked = ("public", "predicate.node=node")
+    seen = read(peck("api", "preview-rejudgement", *asked, "--json", **token))
     assert (seen["total"], seen["version"]) == (1, 1)
     assert [row["match_id"] for row in seen["matches"]] == [world.matches["public.rated"]]
     assert {row["team_name"] for row in seen["changes"]} == {"Team member", "Team host"}
-    shown = peck(*asked, **token).stdout
-    assert "1 would be judged again" in shown
-    assert "Nothing was changed" in shown
     assert moderation_audits(world.client("host")) == []
-    assert "give a --reason" in peck(*asked, "--apply", **token).stderr
 
-    made = read(peck(*asked, "--apply", "--reason", "a bad node", "--json", **token))
+    made = read(peck("api", "create-rejudgement", *asked, "reason=a bad node", "--json", **token))
     assert (made["waiting"], made["predicate"]) == (1, {"node": "node"})
     judge_all(world)
-    assert "1 of 1 judged again" in peck("rejudgement", made["id"], **token).stdout
+    done = read(peck("api", "read-rejudgement", made["id"], "--json", **token))
+    assert (done["done"], done["total"]) == (1, 1)
     (audit,) = moderation_audits(world.client("host"))
     assert (audit["act"], audit["subject"]) == ("rejudge", made["id"])
 
 
-def test_a_rejudgement_is_called_off(peck: Peck, world: World) -> None:  # noqa: F811
-    host, token = world.client("host"), {"PECK_TOKEN": world.tokens["host"]}
-    made = host.rejudge(world.seasons["public"], "a bad node", node="node")
+def test_a_rejudgement_is_called_off(world: World) -> None:
+    host = world.client("host")
+    made = host.post(
+        f"/v1/seasons/{world.seasons['public']}/rejudgements",
+        {"reason": "a bad node", "predicate": {"node": "node"}},
+    )
     assert (made["state"], made["ended_at"]) == ("judging", None)
-    asked = ("rejudgement", made["id"], "--cancel")
-    assert "give a --reason" in peck(*asked, **token).stderr
-    told = peck(*asked, "--reason", "it is fine", **token).stdout
-    assert "0 of 1 judged again (1 not queued); cancelled" in told
-    ended = read(peck("rejudgement", made["id"], "--json", **token))
+    ended = host.post(f"/v1/rejudgements/{made['id']}/cancellations", {"reason": "it is fine"})
     assert (ended["state"], ended["refused"]) == ("cancelled", 1)
     assert [audit["act"] for audit in moderation_audits(host)] == ["cancel", "rejudge"]
     with pytest.raises(ApiError, match="it has already ended") as refused:
-        host.cancel_rejudgement(made["id"], "again")
+        host.post(f"/v1/rejudgements/{made['id']}/cancellations", {"reason": "again"})
     assert refused.value.slug == "conflict"
 
 
 def test_an_empty_or_unmatched_predicate_is_refused(world: World) -> None:
     host, season = world.client("host"), world.seasons["public"]
     with pytest.raises(ApiError, match="give at least one condition on matches"):
-        host.preview_rejudgement(season)
-    assert host.preview_rejudgement(season, agent=world.agents["public.rival"])["total"] == 0
+        host.post(f"/v1/seasons/{season}/rejudgements/preview", {"predicate": {}})
+    assert (
+        host.post(
+            f"/v1/seasons/{season}/rejudgements/preview",
+            {"predicate": {"agent": world.agents["public.rival"]}},
+        )["total"]
+        == 0
+    )
     with pytest.raises(ApiError, match="matches no valid result") as refused:
-        host.rejudge(season, "because", verdict="TIMEOUT")
+        host.post(
+            f"/v1/seasons/{season}/rejudgements",
+            {"reason": "because", "predicate": {"verdict": "TIMEOUT"}},
+        )
     assert refused.value.slug == "conflict"
 
 
 def test_a_host_lists_suspects_and_lets_teams_share_a_place(peck: Peck, world: World) -> None:  # noqa: F811
     season, token = world.seasons["public"], {"PECK_TOKEN": world.tokens["host"]}
-    assert "no official standing" in peck("suspects", "public", **token).stdout
+    assert "version" in peck("api", "list-suspects", "public", **token).stdout
     with world.connect() as conn:
         OfficialFitter().refit(conn, SeasonId(season))
     both = world.teams["member"], world.teams["host"]
-    common = ("--league", "public", "--reason", "copies")
-    made = read(peck("share-place", *both, *common, "--json", **token))
+    share = ("api", "share-place", "public", f"teams={','.join(both)}", "reason=copies", "--json")
+    made = read(peck(*share, **token))
     assert sorted(made["teams"]) == sorted(both)
-    shown = peck("suspects", "public", **token).stdout
-    assert "No group of entries is suspiciously equal" in shown
-    assert "2 teams share one place: copies" in shown
-    refused = peck("share-place", *both, *common, **token)
+    assert "copies" in peck("api", "list-suspects", "public", **token).stdout
+    refused = peck(*share, **token)
     assert (refused.returncode, "shares a place already" in refused.stderr) == (1, True)
-    assert "own places again" in peck("separate", made["id"], *common, **token).stdout
+    assert peck("api", "separate", "public", made["id"], "reason=copies", **token).returncode == 0
     acts = [row["act"] for row in moderation_audits(world.client("host"))]
     assert acts == ["separate", "share_place"]
 
 
-def test_a_host_reads_which_entries_lose_to_a_favourite(peck: Peck, world: World) -> None:  # noqa: F811
-    token = {"PECK_TOKEN": world.tokens["host"]}
+def test_a_host_reads_which_entries_lose_to_a_favourite(world: World) -> None:
     with world.connect() as conn:
         season = SeasonId(world.seasons["public"])
         OfficialFitter().refit(conn, season)
         write_favourite(conn, season)
-    (favourite,) = read(peck("suspects", "public", "--json", **token))["favourites"]
+    (favourite,) = world.client("host").get("/v1/seasons/public/suspects")["favourites"]
     (thrower,) = favourite["throwers"]
     assert (thrower["meetings"], thrower["lost"], thrower["last"]) == (3, 3, 2)
-    shown = peck("suspects", "public", **token).stdout
-    assert f"Entries lose to {favourite['entry']['agent_name']}" in shown
-    assert "expected last" in shown

@@ -11,7 +11,6 @@ from ladder.notices.events import EventSubject, record_events
 from ladder.notices.kinds import NoticeKind
 from services.notices import pages
 from tests.integration.api.browsing import browse
-from tests.integration.api.commands import Peck, read
 from tests.integration.api.commands import fresh_peck as fresh_peck
 from tests.integration.api.route_walk.words import ask_host
 from tests.integration.api.shared import fresh_world as fresh_world
@@ -39,7 +38,7 @@ def test_newer_notices_do_not_hide_a_request_that_waits(fresh_world: World) -> N
     assert f"/scrim-requests/{request}" not in told
     with browse(world, "member") as browser:  # the team that asks
         assert WAITS not in browser.get("/me/notices").text
-    world.client("host").answer_scrim_request(request, "decline")
+    world.client("host").post(f"/v1/scrim-requests/{request}/decline", {})
     with browse(world, "host") as browser:
         assert WAITS not in browser.get("/me/notices").text
 
@@ -51,7 +50,9 @@ def test_older_requests_have_pages_of_their_own(
     monkeypatch.setattr(pages, "SHOWN", 1)
     mine = world.agents["public.member"]
     request = ask_host(world, "public", world.users["member"], world.teams["member"], mine)
-    invited = world.client("member").invite_to_team(world.teams["member"], person="host")
+    invited = world.client("member").post(
+        f"/v1/teams/{world.teams['member']}/invitations", {"person": "host"}
+    )
     with browse(world, "host") as browser:
         page = browser.get("/me/notices").text
         assert f"to the team {invited['team_name']}" in page
@@ -59,15 +60,3 @@ def test_older_requests_have_pages_of_their_own(
         older = re.search(r'href="(\?requests_after=\w+)"', page)
         assert older is not None
         assert f"/scrim-requests/{request}" in browser.get(f"/me/notices{older[1]}").text
-
-
-def test_command_lists_requests_that_wait(fresh_world: World, fresh_peck: Peck) -> None:
-    empty = fresh_peck("notices", "requests")
-    assert (empty.stdout, empty.stderr) == ("(nothing)\n", "next: peck notices list\n")
-    invited = fresh_world.client("host").invite_to_team(
-        fresh_world.teams["host"], person=fresh_world.users["member"]
-    )
-    shown = fresh_peck("notices", "requests").stdout
-    assert f"invites you to the team {invited['team_name']}: http" in shown
-    (found,) = read(fresh_peck("notices", "requests", "--json"))
-    assert (found["kind"], found["id"]) == ("team_invitation", invited["id"])

@@ -202,7 +202,10 @@ def test_a_season_with_too_long_matches_is_refused(world: World) -> None:
 
 
 def test_a_season_with_too_many_seats_for_its_board_is_refused(world: World) -> None:
-    world.client("host").create_league("narrow", "Narrow", "battlesnake", visibility="private")
+    world.client("host").post(
+        "/v1/leagues",
+        {"slug": "narrow", "title": "Narrow", "game": "battlesnake", "visibility": "private"},
+    )
     answer = world.http.post(
         "/v1/leagues/narrow/seasons",
         json={"configuration": {"width": 5, "height": 5, "maxTurns": 100}, "seats": 9},

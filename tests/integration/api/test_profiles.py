@@ -33,7 +33,7 @@ def test_contest_and_sandbox_know_the_same_profiles() -> None:
 
 
 def test_the_libraries_of_a_profile_are_public(world: World) -> None:
-    listed = {row["name"]: row for row in world.client("stranger").profiles()}
+    listed = {row["name"]: row for row in world.client("stranger").get("/v1/profiles")["items"]}
     assert tuple(listed) == runtime_profiles.NAMES
     assert listed["numpy"]["libraries"] == {"numpy": "2.4.6"}
     assert listed["python"]["libraries"] == {}
@@ -43,12 +43,12 @@ def test_the_libraries_of_a_profile_are_public(world: World) -> None:
 
 def test_a_profile_is_served_while_a_live_worker_has_it(world: World) -> None:
     serve(world, "torch", "torch-gpu")
-    listed = {row["name"]: row for row in world.client("stranger").profiles()}
+    listed = {row["name"]: row for row in world.client("stranger").get("/v1/profiles")["items"]}
     assert (listed["torch"]["served"], listed["python"]["served"]) == (True, False)
     assert listed["torch"]["image_digests"] == ["sha256:torch"]
     assert not listed["torch-gpu"]["served"], "the node has no GPU"
     serve(world, "torch", "torch-gpu", gpu=2)
-    listed = {row["name"]: row for row in world.client("stranger").profiles()}
+    listed = {row["name"]: row for row in world.client("stranger").get("/v1/profiles")["items"]}
     assert listed["torch-gpu"]["served"]
 
 
@@ -56,7 +56,9 @@ def test_an_unknown_profile_is_refused_with_the_known_ones(world: World) -> None
     member = world.client("member")
     agent = world.agents["public.member"]
     with pytest.raises(ApiError) as refused:
-        member.upload(agent, GOOD + b"#p", season="public", profile="tensorflow")
+        member.upload(
+            f"/v1/agents/{agent}/submissions", GOOD + b"#p", season="public", profile="tensorflow"
+        )
     assert refused.value.status == 422
     (place,) = refused.value.problem["errors"]
     assert place["where"] == "query.profile"
@@ -67,7 +69,10 @@ def test_an_unknown_profile_is_refused_with_the_known_ones(world: World) -> None
 def test_an_unserved_profile_is_reported_to_the_uploader(world: World) -> None:
     member = world.client("member")
     made = member.upload(
-        world.agents["public.member"], GOOD + b"#torch", season="public", profile="torch"
+        f"/v1/agents/{world.agents['public.member']}/submissions",
+        GOOD + b"#torch",
+        season="public",
+        profile="torch",
     )
     entry = made["entry"]
     assert (entry["state"], entry["profile"], entry["reason"]) == ("pending", "torch", UNSERVED)
@@ -81,14 +86,17 @@ def test_an_unserved_profile_is_reported_to_the_uploader(world: World) -> None:
     assert f"Waits for its validation match: {UNSERVED}." in shown
     assert "profile torch" in shown
     serve(world, "torch")
-    assert member.entry(entry["id"])["reason"] is None
+    assert member.get(f"/v1/entries/{entry['id']}")["reason"] is None
 
 
 def test_a_lineup_of_gpu_seats_waits_for_a_node_with_a_gpu(world: World) -> None:
     member = world.client("member")
     serve(world, "torch-gpu")
     made = member.upload(
-        world.agents["public.member"], GOOD + b"#gpu", season="public", profile="torch-gpu"
+        f"/v1/agents/{world.agents['public.member']}/submissions",
+        GOOD + b"#gpu",
+        season="public",
+        profile="torch-gpu",
     )
     reason = made["entry"]["reason"]
     assert reason.startswith("its match needs a GPU and no node has one")
@@ -99,14 +107,17 @@ def test_a_lineup_of_gpu_seats_waits_for_a_node_with_a_gpu(world: World) -> None
         assert match.queue == "play.gpu"
         assert lease.claim_match(conn, match.id, "worker-more") is None
     serve(world, "torch-gpu", gpu=1)
-    assert member.entry(made["entry"]["id"])["reason"] is None
+    assert member.get(f"/v1/entries/{made['entry']['id']}")["reason"] is None
     with world.connect() as conn:
         assert lease.claim_match(conn, match.id, "worker-more") is not None
 
 
 def test_a_wake_up_message_to_the_wrong_node_is_repeated_at_once(world: World) -> None:
     made = world.client("member").upload(
-        world.agents["public.member"], GOOD + b"#bell", season="public", profile="torch"
+        f"/v1/agents/{world.agents['public.member']}/submissions",
+        GOOD + b"#bell",
+        season="public",
+        profile="torch",
     )
     serve(world, "torch")
     with world.connect() as conn:

@@ -37,7 +37,9 @@ LACKS_SCOPE = "this token lacks it"
 def sent(world: World, scopes: list[str]) -> dict[str, tuple[int, str]]:
     """Status and text of each form, sent with a session of a token of the host with these
     scopes."""
-    world.tokens["limited"] = world.client("host").mint_token("limited", scopes)["token"]
+    world.tokens["limited"] = world.client("host").post(
+        "/v1/users/me/tokens", {"label": "limited", "scopes": scopes}
+    )["token"]
     answers = {}
     with browse(world, "limited") as browser:
         token = browser.form_token("/me/account") or browser.form_token("/me")
@@ -89,7 +91,9 @@ def test_a_session_for_scrims_sends_no_other_form(world: World) -> None:
 @pytest.mark.parametrize("act", ["enter", "check-in", "withdraw"])
 def test_a_read_session_takes_no_part_in_a_tournament(world: World, act: str) -> None:
     assert ACTS["/tournaments/{tournament}/{act}"] != act
-    reader = world.client("member").mint_token("reader", ["read"])
+    reader = world.client("member").post(
+        "/v1/users/me/tokens", {"label": "reader", "scopes": ["read"]}
+    )
     world.tokens["reader"] = reader["token"]
     with browse(world, "reader") as browser:
         token = browser.form_token("/me/account")
@@ -98,9 +102,9 @@ def test_a_read_session_takes_no_part_in_a_tournament(world: World, act: str) ->
 
 @pytest.mark.parametrize("act", ["enter", "check-in", "withdraw", "add", "disqualify"])
 def test_a_session_for_scrims_takes_no_part_in_a_tournament(world: World, act: str) -> None:
-    world.tokens["limited"] = world.client("host").mint_token("limited", ["read", "scrims:write"])[
-        "token"
-    ]
+    world.tokens["limited"] = world.client("host").post(
+        "/v1/users/me/tokens", {"label": "limited", "scopes": ["read", "scrims:write"]}
+    )["token"]
     fields = {"agent": world.agents["private.host"], "reason": "a walk"}
     with browse(world, "limited") as browser:
         token = browser.form_token("/me/account")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -196,10 +197,12 @@ def test_peck_makes_a_recovery_link(
         "PECK_URL": address,
         "PECK_TOKEN": app.state.admin_token,
     }
-    done = peck(tmp_path, environment, "admin", "recovery-link", "ada", "--reason", "asked")
+    done = peck(
+        tmp_path, environment, "api", "create-recovery-link", "ada", "reason=asked", "--json"
+    )
     assert done.returncode == 0, done.stderr
-    link = done.stdout.split()[0]
-    assert httpx.get(link).status_code == 200
+    path = json.loads(done.stdout)["path"]
+    assert httpx.get(f"{address}{path}").status_code == 200
 
 
 def test_a_mailed_link_signs_in_once(
@@ -340,17 +343,19 @@ def test_a_person_of_a_roster_signs_up_where_others_need_an_address(
 ) -> None:
     app.state.peck.settings.sign_up = "domain"
     with admin(app, address) as ladder:
-        ladder.create_league("course", "C", "hungry_geese", visibility="private", fill=False)
+        league = {"slug": "course", "title": "C", "game": "hungry_geese", "visibility": "private"}
+        ladder.post("/v1/leagues", {**league, "fill": False})
         csv = "name,team,role,external_id\nGrace,,competitor,s-1\n"
-        (line,) = ladder.import_roster("course", csv)["items"]
+        (line,) = ladder.post("/v1/leagues/course/roster", {"csv": csv})["items"]
     code = line["code"]
     with Client(address) as anybody:
         for wrong in ("", "join_wrong", "listed_wrong"):
             with pytest.raises(ApiError, match="code"):
-                anybody.sign_up("Grace", PASSWORD, wrong)
-        assert anybody.sign_up("Grace", PASSWORD, code)["team"] is None
+                anybody.post("/v1/sign-up", {"name": "Grace", "password": PASSWORD, "code": wrong})
+        asked = {"name": "Grace", "password": PASSWORD, "code": code}
+        assert anybody.post("/v1/sign-up", asked)["team"] is None
         with pytest.raises(ApiError, match="used up"):
-            anybody.sign_up("Grace Two", PASSWORD, code)
+            anybody.post("/v1/sign-up", {**asked, "name": "Grace Two"})
     form = stranger.get(f"/sign-up?next=/join?code={code}").text
     assert f'value="{code}"' in form
     assert user_id(app, "Grace")

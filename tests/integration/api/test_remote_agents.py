@@ -26,8 +26,14 @@ def refused(status: int, text: str) -> Any:
 
 def snakes(world: World, slug: str = "snakes") -> str:
     """A public league of Battlesnake whose season takes remote agents."""
-    made = world.client("host").create_league(
-        slug, "Snakes", "battlesnake", season={"seats": 2, "remote_agents": True, "daily_limit": 3}
+    made = world.client("host").post(
+        "/v1/leagues",
+        {
+            "slug": slug,
+            "title": "Snakes",
+            "game": "battlesnake",
+            "season": {"seats": 2, "remote_agents": True, "daily_limit": 3},
+        },
     )
     season: str = made["season"]["id"]
     assert made["season"]["remote_agents"]
@@ -35,7 +41,7 @@ def snakes(world: World, slug: str = "snakes") -> str:
 
 
 def agent(world: World, person: str) -> str:
-    made: str = world.client(person).create_agent(f"far away {person}")["id"]
+    made: str = world.client(person).post("/v1/agents", {"name": f"far away {person}"})["id"]
     return made
 
 
@@ -76,35 +82,42 @@ def be_away(world: World, season: str, entry_ids: list[str]) -> None:
 
 def test_an_address_is_submitted_like_a_bundle(world: World) -> None:
     season, member, mine = snakes(world), world.client("member"), agent(world, "member")
-    made = member.submit_remote(mine, "HTTPS://Snake.Example.org:443/k3J9/", season="snakes")
+    made = member.post(
+        f"/v1/agents/{mine}/remotes?season=snakes", {"url": "HTTPS://Snake.Example.org:443/k3J9/"}
+    )
     assert made["submission"]["url"] == URL
     entry = made["entry"]
     assert (entry["profile"], entry["remote"], entry["state"]) == ("remote", True, "pending")
     assert made["limits"]["used"] == 1
-    again = member.submit_remote(mine, URL, season="snakes")
+    again = member.post(f"/v1/agents/{mine}/remotes?season=snakes", {"url": URL})
     assert again["entry"]["id"] == entry["id"]
     assert again["limits"]["used"] == 1
     assert "no node serves profile remote" in again["entry"]["reason"]
-    old = member.submit_remote(
-        mine, URL, api="2017", season="snakes"
+    old = member.post(
+        f"/v1/agents/{mine}/remotes?season=snakes", {"url": URL, "api": "2017"}
     )  # an API version with other messages
     assert old["submission"]["id"] != made["submission"]["id"]
     order_bytes = b"".join(world.blobs.open(made["submission"]["digest"]))
     assert order_bytes == b'{"api":"1","contract":"http","url":"https://snake.example.org/k3J9"}'
-    member.submit_remote(mine, URL + "/3", season="snakes")
+    member.post(f"/v1/agents/{mine}/remotes?season=snakes", {"url": URL + "/3"})
     with refused(429, "3 of 3 used"):
-        member.submit_remote(mine, URL + "/4", season="snakes")
+        member.post(f"/v1/agents/{mine}/remotes?season=snakes", {"url": URL + "/4"})
     with refused(409, "upload a bundle: .* cannot express Hungry Geese"):
-        member.submit_remote(mine, URL, season="public")
-    world.client("host").create_league("boxed", "B", "battlesnake", season={"seats": 2})
+        member.post(f"/v1/agents/{mine}/remotes?season=public", {"url": URL})
+    world.client("host").post(
+        "/v1/leagues",
+        {"slug": "boxed", "title": "B", "game": "battlesnake", "season": {"seats": 2}},
+    )
     with refused(409, "upload a bundle: this season takes no remote agents; or ask the host"):
-        member.submit_remote(mine, URL, season="boxed")
+        member.post(f"/v1/agents/{mine}/remotes?season=boxed", {"url": URL})
     with refused(422, r"body\.url: begin with http"):
-        member.submit_remote(mine, "ftp://snake.example.org")
-    assert world.client("stranger").season(season)["remote_agents"]
+        member.post(f"/v1/agents/{mine}/remotes", {"url": "ftp://snake.example.org"})
+    assert world.client("stranger").get(f"/v1/seasons/{season}")["remote_agents"]
     # Only its team reads the address; administrators do not.
     listed = {
-        person: [row["url"] for row in world.client(person).submissions(mine)]
+        person: [
+            row["url"] for row in world.client(person).list_items(f"/v1/agents/{mine}/submissions")
+        ]
         for person in ("member", "admin")
     }
     assert len(listed["member"]) == 3
@@ -116,38 +129,43 @@ def test_the_owner_resumes_a_paused_remote_entry(world: World) -> None:
     season = snakes(world)
     made = {}
     for person in ("member", "rival"):
-        entered = world.client(person).submit_remote(agent(world, person), URL, season=season)
+        entered = world.client(person).post(
+            f"/v1/agents/{agent(world, person)}/remotes?season={season}", {"url": URL}
+        )
         made[person] = entered["entry"]["id"]
         play(world, made[person])
     be_away(world, season, [made["member"], made["rival"]])
-    mine = world.client("member").entry(made["member"])
+    mine = world.client("member").get(f"/v1/entries/{made['member']}")
     assert (mine["state"], mine["strikes"]) == ("paused", 3)
     assert mine["reason"] == "three strikes; the last: no connection"
     assert mine["next_try_at"] > mine["paused_at"]
-    theirs = world.client("rival").entry(made["member"])
+    theirs = world.client("rival").get(f"/v1/entries/{made['member']}")
     assert (theirs["state"], theirs["paused_at"]) == ("paused", mine["paused_at"])
     assert [theirs[name] for name in ("strikes", "reason", "next_try_at")] == [None] * 3
-    board = {row["entry_id"]: row for row in world.client("stranger").leaderboard(season)}
+    board = {
+        row["entry_id"]: row
+        for row in world.client("stranger").list_items(f"/v1/seasons/{season}/leaderboard")
+    }
     assert [board[made[who]]["paused"] for who in ("member", "rival")] == [True, False]
     assert all(row["remote"] for row in board.values())
-    (void, *_) = world.client("stranger").matches(season=season)
+    (void, *_) = world.client("stranger").list_items("/v1/matches", season=season)
     assert void["void_reason"] == "a remote agent was away, in seat 0"
     assert [seat["remote"] for seat in void["seats"]] == [True, True]
     away = mine["agent_id"]
     with refused(409, "is paused because its address did not answer"):
-        world.client("member").request_scrim(season, [away, away])
+        world.client("member").post("/v1/scrims", {"season": season, "lineup": [away, away]})
     with refused(403, "Only the owner"):
-        world.client("rival").resume(made["member"])
-    tried = world.client("member").resume(made["member"])
+        world.client("rival").post(f"/v1/entries/{made['member']}/resume")
+    tried = world.client("member").post(f"/v1/entries/{made['member']}/resume")
     assert (tried["state"], tried["next_try_at"]) == ("paused", None)
     assert tried["queue"]["position"] >= 0  # validations of other tests may come first
     with refused(409, "wait for the end of the running try"):
-        world.client("member").resume(made["member"])
+        world.client("member").post(f"/v1/entries/{made['member']}/resume")
     play(world, made["member"])
-    back = world.client("member").entry(made["member"])
+    back = world.client("member").get(f"/v1/entries/{made['member']}")
     assert (back["state"], back["strikes"]) == ("active", 3)
     assert back["reason"] == "after three strikes an unanswered match is a loss"
-    kinds = [item["kind"] for item in world.client("member").feed()]
+    kinds = [item["kind"] for item in world.client("member").list_items("/v1/me/feed")]
     assert kinds[:2] == ["agent_resumed", "agent_paused"]
 
 
@@ -157,19 +175,38 @@ def test_a_season_takes_remote_agents_only_with_consent(
     host = world.client("host")
     assert REMOTE_KEYS == http_contract.NEEDED
     with refused(422, r"body\.season\.remote_agents: leave it out: Battlesnake's API"):
-        host.create_league("geese", "G", "hungry_geese", season={"remote_agents": True})
+        host.post(
+            "/v1/leagues",
+            {
+                "slug": "geese",
+                "title": "G",
+                "game": "hungry_geese",
+                "season": {"remote_agents": True},
+            },
+        )
     with refused(422, r"body\.season\.remote_agents: take 2 seats or more"):
-        host.create_league("one", "O", "battlesnake", season={"seats": 1, "remote_agents": True})
-    host.create_league("club", "Club", "battlesnake", season={"seats": 2})
-    plain = host.terms("club")
+        host.post(
+            "/v1/leagues",
+            {
+                "slug": "one",
+                "title": "O",
+                "game": "battlesnake",
+                "season": {"seats": 1, "remote_agents": True},
+            },
+        )
+    host.post(
+        "/v1/leagues",
+        {"slug": "club", "title": "Club", "game": "battlesnake", "season": {"seats": 2}},
+    )
+    plain = host.get("/v1/leagues/club/terms")
     member = world.client("member")
-    member.consent("club", plain["digest"])
+    member.put("/v1/leagues/club/consent", {"terms": plain["digest"]})
     asked = {"seats": 2, "remote_agents": True}
     with refused(409, "remote_agents: 1 member .* --remote-agents"):
-        host.create_season("club", **asked)
+        host.post("/v1/leagues/club/seasons", asked)
     wider = member.get("/v1/leagues/club/terms", remote_agents="true")
     assert "may run at addresses of their owners" in wider["text"]
     assert "addresses" not in plain["text"]
-    member.consent("club", wider["digest"])
-    assert host.create_season("club", **asked)["remote_agents"]
-    assert member.terms("club")["agreed"]
+    member.put("/v1/leagues/club/consent", {"terms": wider["digest"]})
+    assert host.post("/v1/leagues/club/seasons", asked)["remote_agents"]
+    assert member.get("/v1/leagues/club/terms")["agreed"]

@@ -37,7 +37,7 @@ def test_a_host_checks_and_imports_a_roster_and_sees_its_codes_once(fresh_world:
         assert dry.status_code == 200
         assert "2 lines would change" in dry.text
         assert "Ada Lovelace,Engines" in dry.text, "the text stays for the import"
-        assert host.roster("private") == []
+        assert host.get("/v1/leagues/private/roster")["items"] == []
         made = send(browser, ROSTER)
         first, second = codes(made.text)
         assert first != second
@@ -49,14 +49,17 @@ def test_a_host_checks_and_imports_a_roster_and_sees_its_codes_once(fresh_world:
         assert "0 of 2 joined" in again.text
         people = browser.get("/leagues/private/people").text
         assert "0 of 2 people joined" in people
-    assert [line["external_id"] for line in host.roster("private")] == ["s-1", "s-2"]
+    assert [line["external_id"] for line in host.get("/v1/leagues/private/roster")["items"]] == [
+        "s-1",
+        "s-2",
+    ]
 
 
 def test_a_file_counts_instead_of_the_text(fresh_world: World) -> None:
     with browse(fresh_world, "host") as browser:
         done = send(browser, "nonsense", ROSTER.replace(",", ";").encode("utf-8-sig"))
         assert len(codes(done.text)) == 2
-    assert len(fresh_world.client("host").roster("private")) == 2
+    assert len(fresh_world.client("host").get("/v1/leagues/private/roster")["items"]) == 2
 
 
 def test_a_faulty_line_is_named_and_nothing_is_imported(fresh_world: World) -> None:
@@ -77,7 +80,7 @@ def test_a_faulty_line_is_named_and_nothing_is_imported(fresh_world: World) -> N
         ):
             answer = send(browser, text)
             assert (answer.status_code, word in unescape(answer.text)) == (422, True), word
-    assert fresh_world.client("host").roster("private") == []
+    assert fresh_world.client("host").get("/v1/leagues/private/roster")["items"] == []
 
 
 @pytest.mark.parametrize("is_file", [True, False])
@@ -88,7 +91,7 @@ def test_a_roster_above_the_size_limit_is_refused_on_its_page(world: World, is_f
     assert refused.status_code == 422
     field = refused.text.split('id="csv"')[1].split('id="file"')[0]
     assert "Send at most 256 kB at a time: import the roster in parts." in field
-    assert world.client("host").roster("private") == []
+    assert world.client("host").get("/v1/leagues/private/roster")["items"] == []
 
 
 @pytest.mark.parametrize("path", ["/leagues/private/edit", "/new-league", "/leagues/no-such/end"])

@@ -24,22 +24,33 @@ ROSTER = "name,team,role,external_id\nMember,,,s-1\nSomebody,,viewer,s-2\n"
 
 def enlist(world: World) -> None:
     """Put the member, who has a team in the public league, on the roster; the member joins."""
-    made = world.client("host").import_roster("public", ROSTER)
+    made = world.client("host").post("/v1/leagues/public/roster", {"csv": ROSTER})
     member, code = world.client("member"), made["items"][0]["code"]
-    member.join(code, member.invitation_terms(code)["terms"]["digest"])
+    member.post(
+        "/v1/join",
+        {"code": code, "terms": member.post("/v1/join/terms", {"code": code})["terms"]["digest"]},
+    )
 
 
 def test_only_hosts_see_external_ids_in_the_export(world: World) -> None:
     enlist(world)
     for person in ("host", "admin"):
-        found = json.loads(world.client(person).standings("public"))
+        found = json.loads(world.client(person).send("GET", "/v1/seasons/public/standings").text)
         ids = {row["team"]: row["external_ids"] for row in found["items"]}
         assert ids == {"Team member": ["s-1"], "Team host": [], "Team rival": []}
-        (line,) = [row for row in world.client(person).roster("public") if row["user_id"]]
+        (line,) = [
+            row
+            for row in world.client(person).get("/v1/leagues/public/roster")["items"]
+            if row["user_id"]
+        ]
         assert (line["external_id"], line["user_name"]) == ("s-1", "member")
     for person in ("stranger", "rival", "member"):
         for form in ("json", "csv"):
-            text = world.client(person).standings("public", form=form)
+            text = (
+                world.client(person)
+                .send("GET", "/v1/seasons/public/standings", params={"format": form})
+                .text
+            )
             assert "external_id" not in text
             assert "s-1" not in text
 
@@ -52,9 +63,13 @@ def test_the_csv_export_contains_no_formula(world: World) -> None:
     with world.connect() as conn:
         for key, name in names.items():
             conn.execute("update agents set name = %s where id = %s", (name, world.agents[key]))
-    text = world.client("host").standings("public", form="csv")
+    text = (
+        world.client("host")
+        .send("GET", "/v1/seasons/public/standings", params={"format": "csv"})
+        .text
+    )
     rows = list(csv.DictReader(io.StringIO(text, newline="")))
-    board = list(world.client("host").leaderboard("public"))
+    board = list(world.client("host").list_items("/v1/seasons/public/leaderboard"))
     assert [row["team_id"] for row in rows] == [row["team_id"] for row in board]
     assert [row["rank"] for row in rows] == ["1", "2", ""]
     told = {row["agent"] for row in rows}
@@ -67,12 +82,12 @@ def test_the_csv_export_contains_no_formula(world: World) -> None:
 def test_a_faulty_roster_is_refused_as_a_whole(world: World) -> None:
     host = world.client("host")
     with pytest.raises(ApiError, match=r"line 3, role: 'chief'") as refused:
-        host.import_roster("public", ROSTER.replace("viewer", "chief"))
+        host.post("/v1/leagues/public/roster", {"csv": ROSTER.replace("viewer", "chief")})
     assert refused.value.status == 422
     assert refused.value.problem["errors"] == [
         {"where": "line 3, role", "message": "'chief' is no role; write competitor or viewer"}
     ]
-    assert host.roster("public") == []
+    assert host.get("/v1/leagues/public/roster")["items"] == []
 
 
 def test_a_repeated_import_does_not_show_the_codes_again(world: World) -> None:
@@ -105,13 +120,14 @@ def test_hosts_export_who_passed_validation_and_where_everybody_stands(
     world: World, peck: Peck, tmp_path: Path
 ) -> None:
     enlist(world)
-    world.client("host").import_roster(
-        "public", "name,team,role,external_id\n=Late,,competitor,s-3\n"
+    world.client("host").post(
+        "/v1/leagues/public/roster", {"csv": "name,team,role,external_id\n=Late,,competitor,s-3\n"}
     )
     with world.connect() as conn:
         conn.execute("update teams set name = '=1+1' where id = %s", (world.teams["rival"],))
     as_host = {"PECK_TOKEN": world.tokens["host"]}
-    done = peck("league", "participants", "public", "-p", str(tmp_path / "p.csv"), **as_host)
+    export = ("api", "export-participants", "public")
+    done = peck(*export, "format=csv", "--out", str(tmp_path / "p.csv"), **as_host)
     assert done.returncode == 0, done.stderr
     rows = list(csv.DictReader((tmp_path / "p.csv").read_text().splitlines()))
     assert [row["external_id"] for row in rows] == ["s-1", "s-3", "", ""]
@@ -122,7 +138,7 @@ def test_hosts_export_who_passed_validation_and_where_everybody_stands(
     assert float(member["score"]) > 0
     assert (late["name"], late["user_id"], late["has_passed"]) == ("'=Late", "", "False")
     assert {row["team"] for row in others} == {"Team host", "'=1+1"}
-    listed = read(peck("league", "participants", "public", "--json", **as_host))["items"]
+    listed = read(peck(*export, "--json", **as_host))["items"]
     assert [row["external_id"] for row in listed[:2]] == ["s-1", "s-3"]
     with browse(world, "host") as browser, browse(world, "member") as member_browser:
         path = "/leagues/public/people/export"
@@ -133,24 +149,34 @@ def test_hosts_export_who_passed_validation_and_where_everybody_stands(
 def test_a_disqualified_student_stands_in_both_exports(world: World) -> None:
     enlist(world)
     host, season, team = world.client("host"), world.seasons["public"], world.teams["member"]
-    games = next(row for row in host.leaderboard("public") if row["team_id"] == team)["games"]
-    host.disqualify(season, team, "it colludes")
+    games = next(
+        row for row in host.list_items("/v1/seasons/public/leaderboard") if row["team_id"] == team
+    )["games"]
+    host.post(f"/v1/seasons/{season}/disqualifications", {"subject": team, "reason": "it colludes"})
     (student,) = [
-        row for row in json.loads(host.participants("public"))["items"] if row["team_id"] == team
+        row
+        for row in json.loads(host.send("GET", "/v1/seasons/public/participants").text)["items"]
+        if row["team_id"] == team
     ]
     assert student["latest_state"] == "disqualified"
     assert student["has_passed"]
     assert student["rank"] is student["score"] is student["medal"] is None
-    rows = json.loads(host.standings("public"))["items"]
+    rows = json.loads(host.send("GET", "/v1/seasons/public/standings").text)["items"]
     assert [row["is_disqualified"] for row in rows] == [False, False, True]
     assert rows[-1]["team_id"] == team
     assert rows[-1]["rank"] is rows[-1]["score"] is None
     assert rows[-1]["external_ids"] == ["s-1"]
     assert rows[-1]["games"] == games > 0
-    last = list(csv.DictReader(io.StringIO(host.standings("public", form="csv"))))[-1]
+    last = list(
+        csv.DictReader(
+            io.StringIO(
+                host.send("GET", "/v1/seasons/public/standings", params={"format": "csv"}).text
+            )
+        )
+    )[-1]
     assert (last["team_id"], last["rank"], last["is_disqualified"]) == (team, "", "True")
-    host.reinstate(season, team, "it did not")
-    rows = json.loads(host.standings("public"))["items"]
+    host.post(f"/v1/seasons/{season}/reinstatements", {"subject": team, "reason": "it did not"})
+    rows = json.loads(host.send("GET", "/v1/seasons/public/standings").text)["items"]
     assert not any(row["is_disqualified"] for row in rows)
 
 

@@ -184,7 +184,11 @@ def values_for(world: World, found: dict[str, str], name: str) -> dict[str, Any]
                 return {"request": asked}
             case "delete_agent":  # only an agent without submissions can be deleted
                 member = world.client("member")
-                return {"agent": member.create_agent("Without submissions", team="member")["id"]}
+                return {
+                    "agent": member.post(
+                        "/v1/agents", {"name": "Without submissions", "team": "member"}
+                    )["id"]
+                }
             case "create_channel":
                 return {"address": "http://1.1.1.1/k3J9"}
             case "create_scrim":
@@ -204,8 +208,15 @@ def values_for(world: World, found: dict[str, str], name: str) -> dict[str, Any]
             case "delete_account":
                 return {"name": "member"}
             case "create_rehearsal":
-                made = world.client("host").create_league(
-                    "rehearsed", "R", "hungry_geese", season={"seats": 2}, anchors=["greedy"]
+                made = world.client("host").post(
+                    "/v1/leagues",
+                    {
+                        "slug": "rehearsed",
+                        "title": "R",
+                        "game": "hungry_geese",
+                        "season": {"seats": 2},
+                        "anchors": ["greedy"],
+                    },
                 )
                 conn.execute(
                     "update entries set state = 'active' where season_id = %s",

@@ -28,7 +28,7 @@ def silence(world: World) -> None:
 
 def test_a_season_that_plays_has_no_alarm(world: World) -> None:
     lively(world)
-    pulse = world.client("stranger").season_health("public")
+    pulse = world.client("stranger").get("/v1/seasons/public/health")
     assert pulse["alarm"] is None
     assert pulse["last_match_at"] is not None
     assert 0 <= pulse["silent_seconds"] < 3 * pulse["expected_seconds"]
@@ -39,7 +39,7 @@ def test_only_hosts_and_admins_see_the_details_of_an_alarm(
 ) -> None:
     silence(world)
     for person, knows in (("stranger", False), ("member", False), ("host", True), ("admin", True)):
-        alarm = world.client(person).season_health("public")["alarm"]
+        alarm = world.client(person).get("/v1/seasons/public/health")["alarm"]
         assert alarm["cause"] == "no_capacity"
         assert "No machine is free" in alarm["reason"]
         assert ("no worker" in (alarm["detail"] or "")) == knows
@@ -58,7 +58,7 @@ def test_slow_host_is_shown_to_operators_and_in_metrics(fresh_world: World) -> N
             " where l.slug = 'public' limit 1) limit 1"
         )
     for person, knows in (("stranger", False), ("host", True)):
-        alarm = fresh_world.client(person).season_health("public")["alarm"]
+        alarm = fresh_world.client(person).get("/v1/seasons/public/health")["alarm"]
         assert alarm["cause"] == "slow_host"
         assert ("w1 (1 attempts)" in (alarm["detail"] or "")) == knows
     assert samples(fresh_world.http.get("/metrics").text)[gauge] == 1

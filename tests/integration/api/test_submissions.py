@@ -32,7 +32,10 @@ def upload(world: World, content: object, query: str = "", **headers: str) -> ht
 
 def test_an_upload_answers_with_entry_queue_and_limits(fresh_world: World) -> None:
     made = fresh_world.client("member").upload(
-        fresh_world.agents["public.member"], GOOD + b"#2", season="public", message="second"
+        f"/v1/agents/{fresh_world.agents['public.member']}/submissions",
+        GOOD + b"#2",
+        season="public",
+        message="second",
     )
     assert made["submission"]["message"] == "second"
     assert made["submission"]["size_bytes"] == len(GOOD) + 2
@@ -53,32 +56,47 @@ def test_repeated_bytes_are_the_same_submission(world: World) -> None:
 
 
 def test_equal_bytes_of_another_team_are_another_submission(world: World) -> None:
-    mine = world.client("member").upload(world.agents["public.member"], b"common")
-    theirs = world.client("rival").upload(world.agents["public.rival"], b"common")
+    mine = world.client("member").upload(
+        f"/v1/agents/{world.agents['public.member']}/submissions", b"common"
+    )
+    theirs = world.client("rival").upload(
+        f"/v1/agents/{world.agents['public.rival']}/submissions", b"common"
+    )
     assert mine["submission"]["id"] != theirs["submission"]["id"]
 
 
 def test_an_uploaded_bundle_can_enter_another_league(fresh_world: World) -> None:
     member = fresh_world.client("member")
-    entered = member.enter("private", fresh_world.submissions["public.member"])
+    entered = member.post(
+        "/v1/seasons/private/entries", {"submission": fresh_world.submissions["public.member"]}
+    )
     assert entered["entry"]["submission_id"] == fresh_world.submissions["public.member"]
     assert entered["entry"]["state"] == "pending"
-    assert len(member.submission_entries(fresh_world.submissions["public.member"])) == 2
+    assert (
+        len(
+            member.get(f"/v1/submissions/{fresh_world.submissions['public.member']}/entries")[
+                "items"
+            ]
+        )
+        == 2
+    )
 
 
 def test_both_ways_into_a_season_have_one_default_of_the_profile(fresh_world: World) -> None:
     member = fresh_world.client("member")
     agent, season = fresh_world.agents["public.member"], fresh_world.seasons["public"]
-    member.upload(agent, GOOD + b"#science", season=season, profile="science")
-    at_once = member.upload(agent, GOOD + b"#at once", season=season)
-    later = member.upload(agent, GOOD + b"#later")["submission"]["id"]
-    entered = member.enter(season, later)
+    member.upload(
+        f"/v1/agents/{agent}/submissions", GOOD + b"#science", season=season, profile="science"
+    )
+    at_once = member.upload(f"/v1/agents/{agent}/submissions", GOOD + b"#at once", season=season)
+    later = member.upload(f"/v1/agents/{agent}/submissions", GOOD + b"#later")["submission"]["id"]
+    entered = member.post(f"/v1/seasons/{season}/entries", {"submission": later})
     assert at_once["entry"]["profile"] == entered["entry"]["profile"] == "science"
 
 
 def test_the_daily_limit_answers_429_with_the_reset_time(fresh_world: World) -> None:
     host = fresh_world.client("host")
-    season = host.create_season("public", seats=2, daily_limit=1)
+    season = host.post("/v1/leagues/public/seasons", {"seats": 2, "daily_limit": 1})
     query = f"?season={season['id']}"
     assert upload(fresh_world, b"one", query).status_code == 201
     refused = upload(fresh_world, b"two", query)
@@ -87,14 +105,20 @@ def test_the_daily_limit_answers_429_with_the_reset_time(fresh_world: World) -> 
     assert (problem["used"], problem["left"]) == (1, 0)
     assert int(refused.headers["retry-after"]) > 0
     assert problem["resets_at"]
-    rows = list(fresh_world.client("member").submissions(fresh_world.agents["public.member"]))
+    rows = list(
+        fresh_world.client("member").list_items(
+            f"/v1/agents/{fresh_world.agents['public.member']}/submissions"
+        )
+    )
     assert not any(row["digest"] == digest(b"two") for row in rows)
     assert not fresh_world.blobs.exists(digest(b"two"))
     assert upload(fresh_world, b"one", query).status_code == 200
 
 
 def test_a_bundle_above_the_limit_is_refused(fresh_world: World) -> None:
-    season = fresh_world.client("host").create_season("public", seats=2, max_bundle_bytes=2048)
+    season = fresh_world.client("host").post(
+        "/v1/leagues/public/seasons", {"seats": 2, "max_bundle_bytes": 2048}
+    )
     query, large = f"?season={season['id']}", b"x" * 5000
     declared = upload(fresh_world, large, query)
     assert (declared.status_code, declared.json()["limit_bytes"]) == (413, 2048)
@@ -161,12 +185,12 @@ def test_a_form_and_the_raw_bytes_are_the_same_submission(world: World) -> None:
 )
 def test_a_form_without_exactly_one_file_is_refused(world: World, body: bytes, reason: str) -> None:
     season = world.seasons["public"]
-    before = world.client("member").limits(season)["used"]
+    before = world.client("member").get(f"/v1/seasons/{season}/limits")["used"]
     refused = send_form(world, body, f"?season={season}")
     assert refused.status_code in (400, 422)
     assert re.search(reason, refused.json()["detail"])
     assert "main.py" in refused.json()["detail"]
-    assert world.client("member").limits(season)["used"] == before
+    assert world.client("member").get(f"/v1/seasons/{season}/limits")["used"] == before
 
 
 def test_a_form_without_a_boundary_is_refused(world: World) -> None:
@@ -177,7 +201,9 @@ def test_a_form_without_a_boundary_is_refused(world: World) -> None:
 
 
 def test_a_form_upload_has_the_bundle_limit(fresh_world: World) -> None:
-    season = fresh_world.client("host").create_season("public", seats=2, max_bundle_bytes=2048)
+    season = fresh_world.client("host").post(
+        "/v1/leagues/public/seasons", {"seats": 2, "max_bundle_bytes": 2048}
+    )
     query = f"?season={season['id']}"
     assert send_form(fresh_world, part(b"x" * 2048) + b"--XX--", query).status_code == 201
     refused = send_form(fresh_world, part(b"x" * 2049) + b"--XX--", query)
@@ -186,11 +212,11 @@ def test_a_form_upload_has_the_bundle_limit(fresh_world: World) -> None:
 
 def test_an_agent_without_submissions_can_be_deleted(world: World) -> None:
     member = world.client("member")
-    made = member.create_agent("Short lived")
-    member.delete_agent(made["id"])
-    assert made["id"] not in [row["id"] for row in member.agents()]
+    made = member.post("/v1/agents", {"name": "Short lived"})
+    member.delete(f"/v1/agents/{made['id']}")
+    assert made["id"] not in [row["id"] for row in member.list_items("/v1/agents", limit=200)]
     with pytest.raises(ApiError, match="an agent with submissions cannot be deleted"):
-        member.delete_agent(world.agents["public.member"])
+        member.delete(f"/v1/agents/{world.agents['public.member']}")
 
 
 def test_an_empty_body_is_refused(world: World) -> None:
@@ -211,12 +237,12 @@ def test_a_file_that_is_no_agent_is_refused_uncounted(
     world: World, name: str, query: str, content: bytes
 ) -> None:
     season = world.seasons["public"]
-    before = world.client("member").limits(season)["used"]
+    before = world.client("member").get(f"/v1/seasons/{season}/limits")["used"]
     body = part(content, f'name="file"; filename="{name}"') + b"--XX--"
     refused = send_form(world, body, f"?season={season}{query}")
     assert refused.status_code == 422
     assert re.search(rf"send a \.py file, .*: {re.escape(name)} is neither", refused.text)
-    assert world.client("member").limits(season)["used"] == before
+    assert world.client("member").get(f"/v1/seasons/{season}/limits")["used"] == before
     assert not world.blobs.exists(digest(content))
 
 
@@ -257,7 +283,9 @@ def test_an_archive_of_any_name_is_accepted(world: World, name: str) -> None:
 
 def test_a_large_bundle_arrives_whole(world: World) -> None:
     content = bytes(range(256)) * 20_000
-    made = world.client("member").upload(world.agents["public.member"], content)
+    made = world.client("member").upload(
+        f"/v1/agents/{world.agents['public.member']}/submissions", content
+    )
     assert b"".join(world.blobs.open(made["submission"]["digest"])) == content
 
 
@@ -270,9 +298,13 @@ def test_a_locked_season_takes_no_uploads(fresh_world: World) -> None:
 
 
 def test_a_viewer_of_a_private_league_may_not_enter(world: World) -> None:
-    world.client("host").put_member("private", world.users["rival"], "viewer")
+    world.client("host").put(
+        f"/v1/leagues/private/members/{world.users['rival']}", {"role": "viewer"}
+    )
     with pytest.raises(ApiError, match="to make you a competitor") as refused:
-        world.client("rival").upload(world.agents["public.rival"], GOOD, season="private")
+        world.client("rival").upload(
+            f"/v1/agents/{world.agents['public.rival']}/submissions", GOOD, season="private"
+        )
     assert refused.value.status == 403
 
 
@@ -301,7 +333,9 @@ def test_the_bytes_uploaded_per_day_are_limited(
 def test_a_refused_upload_deletes_no_bytes_of_other_teams(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world.client("rival").upload(world.agents["public.rival"], b"held by the rival")
+    world.client("rival").upload(
+        f"/v1/agents/{world.agents['public.rival']}/submissions", b"held by the rival"
+    )
     monkeypatch.setattr(quotas, "UPLOADS", 0)
     assert upload(world, b"held by the rival").status_code == 429
     assert world.blobs.exists(digest(b"held by the rival"))
@@ -328,7 +362,9 @@ def test_simultaneous_uploads_of_a_person_are_limited(fresh_world: World, app: F
     answer = upload(fresh_world, b"one more")
     assert answer.status_code == 429
     assert answer.json()["limit"] == "uploads of a person at a time"
-    other = fresh_world.client("rival").upload(fresh_world.agents["public.rival"], b"not held up")
+    other = fresh_world.client("rival").upload(
+        f"/v1/agents/{fresh_world.agents['public.rival']}/submissions", b"not held up"
+    )
     assert other["submission"]["id"]
     release.set()
     for thread in threads:

@@ -58,19 +58,25 @@ def test_a_folder_is_submitted_entered_and_listed(peck: Peck, world: World, tmp_
 def test_a_submission_over_the_daily_limit_leaves_no_new_agent(
     fresh_peck: Peck, fresh_world: World, tmp_path: Path
 ) -> None:
-    season = fresh_world.client("host").create_season("public", seats=2, daily_limit=1)["id"]
+    season = fresh_world.client("host").post(
+        "/v1/leagues/public/seasons", {"seats": 2, "daily_limit": 1}
+    )["id"]
     (tmp_path / "main.py").write_bytes(GOOD)
     submit = ("submit", "main.py", "--league", season, "--agent")
     assert fresh_peck(*submit, "First").returncode == 0
-    before = [row["id"] for row in fresh_world.client("member").agents()]
+    before = [row["id"] for row in fresh_world.client("member").list_items("/v1/agents", limit=200)]
     (tmp_path / "main.py").write_bytes(GOOD + b"# 2")
     refused = fresh_peck(*submit, "Second")
     assert refused.returncode == 1
     assert "uploads a day" in refused.stderr
     assert "removed the new agent Second" in refused.stderr
-    assert [row["id"] for row in fresh_world.client("member").agents()] == before
+    assert [
+        row["id"] for row in fresh_world.client("member").list_items("/v1/agents", limit=200)
+    ] == before
     assert fresh_peck(*submit, "First").returncode == 1
-    assert [row["id"] for row in fresh_world.client("member").agents()] == before
+    assert [
+        row["id"] for row in fresh_world.client("member").list_items("/v1/agents", limit=200)
+    ] == before
 
 
 def test_hidden_files_of_a_folder_are_uploaded_and_named(peck: Peck, tmp_path: Path) -> None:
@@ -85,22 +91,20 @@ def test_hidden_files_of_a_folder_are_uploaded_and_named(peck: Peck, tmp_path: P
 def test_a_folder_that_cannot_be_packed_makes_no_agent(
     peck: Peck, world: World, tmp_path: Path
 ) -> None:
-    before = [row["id"] for row in world.client("member").agents()]
+    before = [row["id"] for row in world.client("member").list_items("/v1/agents", limit=200)]
     (tmp_path / "main.py").symlink_to("/etc/hostname")
     refused = peck("submit", ".", "--league", "public", "--agent", "New")
     assert refused.returncode == 1
     assert "main.py: a link that leads out of the folder" in refused.stderr
-    assert [row["id"] for row in world.client("member").agents()] == before
+    assert [
+        row["id"] for row in world.client("member").list_items("/v1/agents", limit=200)
+    ] == before
 
 
 def test_submitting_to_an_unserved_profile_reports_the_wait(
     peck: Peck, world: World, tmp_path: Path
 ) -> None:
     serve(world, "numpy")
-    listed = {row["name"]: row for row in read(peck("profiles", "--json", PECK_TOKEN=""))}
-    assert listed["numpy"]["served"]
-    assert not listed["torch"]["served"]
-    assert "numpy 2.4.6" in peck("profiles").stdout
     (tmp_path / "main.py").write_bytes(GOOD)
     submit = ("submit", "main.py", "--agent", "Net", "--league", "public", "--profile")
     waiting = peck(*submit, "torch")
@@ -115,8 +119,8 @@ def test_submitting_to_an_unserved_profile_reports_the_wait(
 def test_the_address_of_a_paused_agent_is_resumed(peck: Peck, world: World) -> None:
     made = read(
         peck(
-            *("league", "create", "far", "--game", "battlesnake", "--seats", "2"),
-            *("--remote-agents", "--json"),
+            *("league", "create", "far", "game=battlesnake", "seats=2"),
+            *("remote_agents=true", "--json"),
             PECK_TOKEN=world.tokens["host"],
         )
     )
@@ -142,7 +146,7 @@ def test_the_address_of_a_paused_agent_is_resumed(peck: Peck, world: World) -> N
     assert re.search(r"far +Far \(remote\)", listed)
     nameless = peck("dataset").stderr
     assert "name a league (peck dataset LEAGUE): " in nameless
-    resumed = read(peck("resume", "--json"))
+    resumed = read(peck("api", "resume-entry", sent["entry"]["id"], "--json"))
     assert (resumed["id"], resumed["state"]) == (sent["entry"]["id"], "paused")
     assert resumed["next_try_at"] is None
     assert is_being_retried({**resumed, "queue": None})  # its match is over and not yet judged

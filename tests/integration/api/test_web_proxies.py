@@ -16,6 +16,7 @@ import httpx
 import pytest
 
 from services.api_client import ApiError, Client
+from services.cli.insights import follow_feed
 from tests import web_proxies
 from tests.integration.api.world import GOOD, World
 from tests.waiting import wait_until
@@ -60,12 +61,12 @@ def client(proxy: WebProxy, token: str | None = None) -> Client:
 
 def agent_of(member: Client) -> str:
     team = member.get("/v1/me")["teams"][0]["id"]
-    return str(member.create_agent("Large", team=team)["id"])
+    return str(member.post("/v1/agents", {"name": "Large", "team": team})["id"])
 
 
 def test_large_upload_passes(proxy: WebProxy, world: World) -> None:
     with client(proxy, world.tokens["member"]) as member:
-        made = member.upload(agent_of(member), GOOD + b"#" * (8 << 20))
+        made = member.upload(f"/v1/agents/{agent_of(member)}/submissions", GOOD + b"#" * (8 << 20))
     assert made["submission"]["size_bytes"] == len(GOOD) + (8 << 20)
 
 
@@ -129,7 +130,7 @@ def test_limit_of_the_web_server_is_named(http: httpx.Client, world: World, tmp_
     ):
         agent = agent_of(member)
         with pytest.raises(ApiError, match="client_max_body_size") as caught:
-            member.upload(agent, GOOD + b"#" * (2 << 20))
+            member.upload(f"/v1/agents/{agent}/submissions", GOOD + b"#" * (2 << 20))
     assert caught.value.status == 413
 
 
@@ -181,8 +182,8 @@ def copy(source: socket.socket, target: socket.socket) -> None:
 def test_client_follows_the_feed_beyond_an_absence_of_the_site(
     kind: str, http: httpx.Client, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("services.api_client.people.AGAIN_SECONDS", 0.1)
-    newest, before, *_ = world.client("member").feed()
+    monkeypatch.setattr("services.cli.insights.AGAIN_SECONDS", 0.1)
+    newest, before, *_ = world.client("member").list_items("/v1/me/feed")
     statuses: list[int] = []
     with (
         Relay(str(http.base_url)) as relay,
@@ -196,7 +197,7 @@ def test_client_follows_the_feed_beyond_an_absence_of_the_site(
                 relay.start()
 
         member.http.event_hooks = {"response": [start_site]}
-        assert next(member.follow_feed(before["key"])) == newest
+        assert next(follow_feed(member, before["key"])) == newest
         relay.shutdown()
     assert statuses[0] == 502
 
@@ -208,5 +209,5 @@ def test_export_names_a_site_that_does_not_answer(kind: str, tmp_path: Path) -> 
         client(proxy) as visitor,
         pytest.raises(ApiError, match="behind it"),
     ):
-        visitor.export_account(tmp_path / "mine.zip", lambda done: None)
+        visitor.download("/v1/users/me/export", tmp_path / "mine.zip")
     assert not (tmp_path / "mine.zip").exists()

@@ -106,17 +106,19 @@ def packed_agent() -> bytes:
 
 def type_everywhere(world: World) -> Person:
     """Signs up and types the word wherever a person can, plays, and hosts."""
-    made = Client(str(world.http.base_url), http=world.http).sign_up(NAME, PASSWORD)
+    made = Client(str(world.http.base_url), http=world.http).post(
+        "/v1/sign-up", {"name": NAME, "password": PASSWORD}
+    )
     me = Client(str(world.http.base_url), made["token"], http=world.http)
     user = UserId(made["user"]["id"])
-    me.mint_token(f"token of {WORD}", ["read"])
+    me.post("/v1/users/me/tokens", {"label": f"token of {WORD}", "scopes": ["read"]})
     me.send(
         "POST",
         "/v1/agents",
         json={"name": f"Agent {WORD}"},
         headers={"Idempotency-Key": f"key-{WORD}"},
     )
-    me.create_notice_channel(f"https://1.1.1.1/{WORD}")
+    me.post("/v1/me/notices/channels", {"address": f"https://1.1.1.1/{WORD}"})
     sign_in_elsewhere(world, user)
     entry, match = play(world, me)
     be_named_by_a_host(world, me, made["team"]["id"])
@@ -130,9 +132,9 @@ def type_everywhere(world: World) -> Person:
 def own_teams(world: World, me: Client, team: str) -> None:
     """Renames the own team, and leaves another one to the rival."""
     me.patch(f"/v1/teams/{team}", {"name": f"Flock {WORD}"})
-    shared = me.create_team(f"Shared {NAME}")
-    code = me.invite_to_team(shared["id"], max_uses=2)["code"]
-    world.client("rival").join_team(code)
+    shared = me.post("/v1/teams", {"name": f"Shared {NAME}"})
+    code = me.post(f"/v1/teams/{shared['id']}/invitations", {"max_uses": 2})["code"]
+    world.client("rival").post("/v1/join-team", {"code": code})
 
 
 def sign_in_elsewhere(world: World, user: UserId) -> None:
@@ -174,9 +176,9 @@ def let_a_machine_join(world: World, user: UserId) -> None:
 
 def play(world: World, me: Client) -> tuple[EntryId, str]:
     """Uploads bundles, fails one validation, plays a match whose first attempt failed, scrims."""
-    agent = me.create_agent(f"Goose {WORD}", slug=f"goose-{WORD}")
-    me.change_agent(agent["id"], name=f"Gander {WORD}")
-    me.set_scrim_policy(agent["id"], OPEN)
+    agent = me.post("/v1/agents", {"name": f"Goose {WORD}", "slug": f"goose-{WORD}"})
+    me.patch(f"/v1/agents/{agent['id']}", {"name": f"Gander {WORD}"})
+    me.put(f"/v1/agents/{agent['id']}/scrim-policy", OPEN)
     season = world.seasons["public"]
     sent = me.send(
         "POST",
@@ -186,8 +188,10 @@ def play(world: World, me: Client) -> tuple[EntryId, str]:
         headers={"Content-Type": "application/octet-stream"},
     ).json()
     entry = EntryId(sent["entry"]["id"])
-    failing = me.upload(agent["id"], f"1 / 0  # {WORD}".encode(), season=season)
-    me.submit_remote(agent["id"], f"https://{WORD}.example.org/secret")
+    failing = me.upload(
+        f"/v1/agents/{agent['id']}/submissions", f"1 / 0  # {WORD}".encode(), season=season
+    )
+    me.post(f"/v1/agents/{agent['id']}/remotes", {"url": f"https://{WORD}.example.org/secret"})
     for made, failed in ((sent, None), (failing, 1)):
         with world.connect() as conn:
             match_id = entries.get_entry(conn, made["entry"]["id"]).validation_match_id
@@ -215,7 +219,9 @@ def play(world: World, me: Client) -> tuple[EntryId, str]:
         conn.execute("update matches set refused_until = null where id = %s", (match_id,))
         conn.commit()
         finish(conn, world.blobs, match_id, failed_seat=0, said={0: WORD})
-    scrim = me.request_scrim(season, [agent["id"], world.agents["public.host"]])
+    scrim = me.post(
+        "/v1/scrims", {"season": season, "lineup": [agent["id"], world.agents["public.host"]]}
+    )
     with world.connect() as conn:
         (game,) = history.list_matches(conn, scrim_id=scrim["id"])
         finish(conn, world.blobs, game.id, said={0: WORD})
@@ -226,23 +232,38 @@ def be_named_by_a_host(world: World, me: Client, team: str) -> None:
     """The host writes the person into a roster and gives reasons that name the person."""
     host = world.client("host")
     csv = f"name,team,role,external_id\nAda {WORD},,competitor,id-{WORD}\n"
-    (line,) = host.import_roster("public", csv)["items"]
-    terms = me.invitation_terms(line["code"])
-    me.join(line["code"], terms["terms"]["digest"])
-    host.extend(world.seasons["public"], team, "2999-01-01T00:00:00Z", f"{NAME} was ill")
+    (line,) = host.post("/v1/leagues/public/roster", {"csv": csv})["items"]
+    terms = me.post("/v1/join/terms", {"code": line["code"]})
+    me.post("/v1/join", {"code": line["code"], "terms": terms["terms"]["digest"]})
+    host.put(
+        f"/v1/seasons/{world.seasons['public']}/extensions/{team}",
+        {"closes_at": "2999-01-01T00:00:00Z", "reason": f"{NAME} was ill"},
+    )
 
 
 def be_host(me: Client) -> None:
     """A league of their own, with everything that a host types."""
-    league = me.create_league(
-        f"league-{WORD}", f"League {WORD}", "hungry_geese", description=f"of {WORD}"
+    league = me.post(
+        "/v1/leagues",
+        {
+            "slug": f"league-{WORD}",
+            "title": f"League {WORD}",
+            "game": "hungry_geese",
+            "description": f"of {WORD}",
+        },
     )
-    season = me.create_season(league["id"], seats=2)
-    me.invite(league["id"], role="viewer", label=f"friends of {WORD}")
-    me.import_roster(
-        league["id"], f"name,team,role,external_id\nBob {WORD},T {WORD},competitor,b-{WORD}\n"
+    season = me.post(f"/v1/leagues/{league['id']}/seasons", {"seats": 2})
+    me.post(
+        f"/v1/leagues/{league['id']}/invitations", {"role": "viewer", "label": f"friends of {WORD}"}
     )
-    me.extend(season["id"], me.me()["teams"][0]["id"], "2999-01-01T00:00:00Z", f"for {WORD}")
+    me.post(
+        f"/v1/leagues/{league['id']}/roster",
+        {"csv": f"name,team,role,external_id\nBob {WORD},T {WORD},competitor,b-{WORD}\n"},
+    )
+    me.put(
+        f"/v1/seasons/{season['id']}/extensions/{me.get('/v1/me')['teams'][0]['id']}",
+        {"closes_at": "2999-01-01T00:00:00Z", "reason": f"for {WORD}"},
+    )
 
 
 def ask_and_be_blocked(world: World, me: Client, user: UserId) -> None:
@@ -250,13 +271,30 @@ def ask_and_be_blocked(world: World, me: Client, user: UserId) -> None:
     host, rival = world.client("host"), world.client("rival")
     for league, owner, other in (("gated", host, me), (f"league-{WORD}", me, rival)):
         if owner is host:
-            owner.create_league(league, "Gated", "hungry_geese", visibility="invitation")
+            owner.post(
+                "/v1/leagues",
+                {
+                    "slug": league,
+                    "title": "Gated",
+                    "game": "hungry_geese",
+                    "visibility": "invitation",
+                },
+            )
         owner.patch(f"/v1/leagues/{league}", {"takes_requests": True})
-        terms = other.league_to_join(league)["terms"]["digest"]
-        asked = other.request_to_join(league, terms, f"I am {WORD}" if other is me else "")
-        owner.answer_requests(league, "decline", requests=[asked["id"]], words=f"no, {NAME}")
-    host.block_from_league("gated", user, f"{NAME} shouts")
-    me.block_from_league(f"league-{WORD}", world.users["rival"], f"no friend of {WORD}")
+        terms = other.get(f"/v1/leagues/{league}/requests/terms")["terms"]["digest"]
+        asked = other.post(
+            f"/v1/leagues/{league}/requests",
+            {"terms": terms, "words": f"I am {WORD}" if other is me else ""},
+        )
+        owner.post(
+            f"/v1/leagues/{league}/requests/answers",
+            {"act": "decline", "requests": [asked["id"]], "words": f"no, {NAME}"},
+        )["items"]
+    host.put(f"/v1/leagues/gated/blocks/{user}", {"reason": f"{NAME} shouts"})
+    me.put(
+        f"/v1/leagues/{f'league-{WORD}'}/blocks/{world.users['rival']}",
+        {"reason": f"no friend of {WORD}"},
+    )
     with world.connect() as conn:
         conn.execute(
             "insert into user_blocks (user_id, reason, by_user) values (%s, %s, %s)",

@@ -100,20 +100,31 @@ def build(http: httpx.Client, database_url: str, blobs_url: str) -> World:
         )
     admin = world.client("admin")
     for person in ("host", "member", "rival", "insider"):
-        world.users[person] = admin.create_user(person)["id"]
-        world.tokens[person] = admin.mint_token("test", SCOPES, user=world.users[person])["token"]
-        team = admin.create_team(f"Team {person}", person, owner=world.users[person])
+        world.users[person] = admin.post("/v1/users", {"name": person})["id"]
+        world.tokens[person] = admin.post(
+            f"/v1/users/{world.users[person]}/tokens", {"label": "test", "scopes": SCOPES}
+        )["token"]
+        team = admin.post(
+            "/v1/teams", {"name": f"Team {person}", "slug": person, "owner": world.users[person]}
+        )
         world.teams[person] = team["id"]
     host = world.client("host")
     for name in ("public", "private"):
-        league = host.create_league(
-            name, f"The {name} league", "hungry_geese", visibility=name, replay_visibility="own"
+        league = host.post(
+            "/v1/leagues",
+            {
+                "slug": name,
+                "title": f"The {name} league",
+                "game": "hungry_geese",
+                "visibility": name,
+                "replay_visibility": "own",
+            },
         )
         world.leagues[name] = league["id"]
-        season = host.create_season(league["id"], seats=2, daily_limit=20)
+        season = host.post(f"/v1/leagues/{league['id']}/seasons", {"seats": 2, "daily_limit": 20})
         world.seasons[name] = season["id"]
-        host.put_member(name, world.users["member"], "competitor")
-    host.put_member("private", world.users["insider"], "competitor")
+        host.put(f"/v1/leagues/{name}/members/{world.users['member']}", {"role": "competitor"})
+    host.put(f"/v1/leagues/private/members/{world.users['insider']}", {"role": "competitor"})
     appoint(world)
     for name in ("public", "private"):
         enter(world, name, "member")
@@ -134,12 +145,14 @@ def appoint(world: World) -> None:
         ("grader", "grader"),
         ("commentator", "commentator"),
     ):
-        world.users[person] = world.client("admin").create_user(person)["id"]
-        world.tokens[person] = world.client("admin").mint_token(
-            "test", SCOPES, user=world.users[person]
+        world.users[person] = world.client("admin").post("/v1/users", {"name": person})["id"]
+        world.tokens[person] = world.client("admin").post(
+            f"/v1/users/{world.users[person]}/tokens", {"label": "test", "scopes": SCOPES}
         )["token"]
         for league in ("public", "private"):
-            world.client("host").put_member(league, world.users[person], role)
+            world.client("host").put(
+                f"/v1/leagues/{league}/members/{world.users[person]}", {"role": role}
+            )
     for person, league in (
         ("host", "public"),
         ("host", "private"),
@@ -148,24 +161,35 @@ def appoint(world: World) -> None:
         ("insider", "private"),
     ):
         client = world.client(person)
-        client.consent(league, client.terms(league)["digest"])
+        client.put(
+            f"/v1/leagues/{league}/consent",
+            {"terms": client.get(f"/v1/leagues/{league}/terms")["digest"]},
+        )
 
 
 def make_reader_and_foreign(world: World) -> None:
     """Adds a token of the member that only reads, and a person who hosts another league."""
-    world.tokens["reader"] = world.client("member").mint_token("reader", ["read"])["token"]
+    world.tokens["reader"] = world.client("member").post(
+        "/v1/users/me/tokens", {"label": "reader", "scopes": ["read"]}
+    )["token"]
     admin = world.client("admin")
-    foreign = admin.create_user("foreign")["id"]
-    world.tokens["foreign"] = admin.mint_token("test", SCOPES, user=foreign)["token"]
-    world.client("foreign").create_league("elsewhere", "Elsewhere", "hungry_geese")
+    foreign = admin.post("/v1/users", {"name": "foreign"})["id"]
+    world.tokens["foreign"] = admin.post(
+        f"/v1/users/{foreign}/tokens", {"label": "test", "scopes": SCOPES}
+    )["token"]
+    world.client("foreign").post(
+        "/v1/leagues", {"slug": "elsewhere", "title": "Elsewhere", "game": "hungry_geese"}
+    )
 
 
 def enter(world: World, league: str, person: str) -> None:
     """An agent of this person with an active entry, named ``league.person``."""
     client = world.client(person)
     key = f"{league}.{person}"
-    agent = client.create_agent(f"Flood {key}")
-    made = client.upload(agent["id"], GOOD + key.encode(), season=world.seasons[league])
+    agent = client.post("/v1/agents", {"name": f"Flood {key}"})
+    made = client.upload(
+        f"/v1/agents/{agent['id']}/submissions", GOOD + key.encode(), season=world.seasons[league]
+    )
     world.agents[key], world.submissions[key] = agent["id"], made["submission"]["id"]
     world.entries[key] = made["entry"]["id"]
     with world.connect() as conn:
@@ -180,7 +204,9 @@ def reject(world: World) -> None:
     for league in ("public", "private"):
         client = world.client("member")
         made = client.upload(
-            world.agents[f"{league}.member"], b"1 / 0", season=world.seasons[league]
+            f"/v1/agents/{world.agents[f'{league}.member']}/submissions",
+            b"1 / 0",
+            season=world.seasons[league],
         )
         world.entries[f"{league}.rejected"] = made["entry"]["id"]
         with world.connect() as conn:
@@ -225,12 +251,16 @@ def request_scrim(world: World) -> None:
     to both sides, and to the league.
     """
     for league in ("public", "private"):
-        world.client("host").set_scrim_policy(world.agents[f"{league}.host"], OPEN)
+        agent = world.agents[f"{league}.host"]
+        world.client("host").put(f"/v1/agents/{agent}/scrim-policy", OPEN)
         for audience in ("asker", "sides", "league"):
-            made = world.client("member").request_scrim(
-                world.seasons[league],
-                [world.agents[f"{league}.member"], world.agents[f"{league}.host"]],
-                privacy={"results": audience, "replays": audience},
+            made = world.client("member").post(
+                "/v1/scrims",
+                {
+                    "season": world.seasons[league],
+                    "lineup": [world.agents[f"{league}.member"], world.agents[f"{league}.host"]],
+                    "privacy": {"results": audience, "replays": audience},
+                },
             )
             key = league if audience == "asker" else f"{league}.{audience}"
             world.scrims[key] = made["id"]
@@ -242,7 +272,7 @@ def request_scrim(world: World) -> None:
 
 def fork_rated(world: World, match: str) -> tuple[str, str]:
     """The member's fork of this match, and its finished game."""
-    made = world.client("member").fork_match(match, {"step": 1})
+    made = world.client("member").post(f"/v1/matches/{match}/forks", {"step": 1})
     with world.connect() as conn:
         (game,) = history.list_matches(conn, scrim_id=made["id"])
         finish(conn, world.blobs, game.id)
@@ -261,7 +291,9 @@ def comparison_of_member(world: World, league: str) -> str:
     """A running comparison of two submissions of the member, always the same."""
     if league not in world.comparisons:
         old, new = older_submission(world, league), world.submissions[f"{league}.member"]
-        made = world.client("member").start_comparison(league, old=old, new=new, margin=0.5)
+        made = world.client("member").post(
+            f"/v1/leagues/{league}/comparisons", {"old": old, "new": new, "margin": 0.5}
+        )
         world.comparisons[league] = made["id"]
     return world.comparisons[league]
 

@@ -36,11 +36,18 @@ from tests.integration.api.world import (
 def words(world: World, league: str) -> dict[str, str]:
     """The values of the {words} of the table in this league."""
     insider = "insider" if league == "private" else "member"
-    rated = world.client("member").match(world.matches[f"{league}.rated"])
-    spare = world.client("member").mint_token("spare", ["read"])
-    act = world.client("host").rejudge(world.seasons[league], "a walk", node="node")
+    rated = world.client("member").get(f"/v1/matches/{world.matches[f'{league}.rated']}")
+    spare = world.client("member").post(
+        "/v1/users/me/tokens", {"label": "spare", "scopes": ["read"]}
+    )
+    act = world.client("host").post(
+        f"/v1/seasons/{world.seasons[league]}/rejudgements",
+        {"reason": "a walk", "predicate": {"node": "node"}},
+    )
     both = [world.teams[insider], world.teams["host"]]
-    shared = world.client("host").share_place(world.seasons[league], both, "a walk")
+    shared = world.client("host").post(
+        f"/v1/seasons/{world.seasons[league]}/shared-places", {"teams": both, "reason": "a walk"}
+    )
     play_rated(world, league)  # a match outside all rejudgements
     with world.connect() as conn:
         invitation, code = invitations.create_roster_invitation(
@@ -70,7 +77,7 @@ def words(world: World, league: str) -> dict[str, str]:
     cup = make_tournament(world, league, is_started=True)
     return {
         "show": world.client("admin").post(f"/v1/tournaments/{cup}/shows", {})["id"],
-        "spare_user": world.client("admin").create_user(f"spare of {league}")["id"],
+        "spare_user": world.client("admin").post("/v1/users", {"name": f"spare of {league}"})["id"],
         **team_words(world, world.teams[insider]),
         "machine": machine,
         "machine_invitation": to_machine.id,
@@ -110,7 +117,7 @@ def words(world: World, league: str) -> dict[str, str]:
         "place": shared["id"],
         "invitation": invitation.id,
         "code": code,
-        "terms": world.client("member").terms(league)["digest"],
+        "terms": world.client("member").get(f"/v1/leagues/{league}/terms")["digest"],
         "number": str(rated["episodes"][0]["number"]),
         "tournament": make_tournament(world, league),
         "cup": cup,
@@ -155,8 +162,9 @@ def scrim_words(world: World, league: str) -> dict[str, str]:
     here."""
     host, mine = world.agents[f"{league}.host"], world.agents[f"{league}.member"]
     season = world.seasons[league]
-    batch = world.client("member").start_batch(
-        {"season": season, "kind": "gauntlet", "agents": [mine, host], "games": 1}
+    batch = world.client("member").post(
+        "/v1/scrim-batches",
+        {"season": season, "kind": "gauntlet", "agents": [mine, host], "games": 1},
     )
     asked = ask_host(world, league, world.users["member"], world.teams["member"], mine)
     found = {"batch": batch["id"], "scrim_request": asked}

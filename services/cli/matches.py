@@ -1,4 +1,4 @@
-"""Commands on finished matches: episodes, replay, logs."""
+"""Commands on matches: matches, episodes, replay, logs."""
 
 from __future__ import annotations
 
@@ -8,14 +8,59 @@ from typing import Annotated, Any
 
 import typer
 
-from services.api_client import ApiError, Client
-from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
-from services.cli.name_lookup import own_agent
+from services.api_client import ApiError
+from services.cli.display import AsJson, show_list, stdout
+from services.cli.name_lookup import match_of, matches_of, own_agent
 from services.cli.saved_login import MissingInput, connect
 
 Where = Annotated[
     Path | None, typer.Option("-p", "--path", help="Folder to write to; - for stdout.")
 ]
+
+
+def matches(
+    agent: Annotated[str | None, typer.Option(help="Name, TEAM/AGENT or id of an agent.")] = None,
+    opponent: Annotated[str | None, typer.Option(help="Another agent of the match.")] = None,
+    league: Annotated[
+        str | None, typer.Option("--league", "--season", help="Slug, or season id.")
+    ] = None,
+    version: Annotated[
+        int | None, typer.Option(min=1, help="`version` in `peck submissions`.")
+    ] = None,
+    outcome: Annotated[
+        str | None, typer.Option(help="won, tied or lost: for the agent, or against the opponent.")
+    ] = None,
+    verdict: Annotated[
+        str | None, typer.Option(help="Of the agent: DONE, ERROR, INVALID or TIMEOUT.")
+    ] = None,
+    seat: Annotated[
+        int | None, typer.Option(min=1, max=16, help="Seat of the agent, from 1.")
+    ] = None,
+    kind: Annotated[str | None, typer.Option(help="rated, validation or scrim.")] = None,
+    since: Annotated[
+        str | None, typer.Option(help="A date such as 2026-05-31, or an age such as 12h or 2d.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Most matches to list.")] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """Find matches, newest first. The site's page of matches has the same filters."""
+    with connect(needs_token=False) as ladder:
+        rows = matches_of(
+            ladder,
+            limit,
+            agent=agent,
+            opponent=opponent,
+            season=league,
+            version=version,
+            outcome=outcome,
+            verdict=verdict.upper() if verdict else None,
+            seat=None if seat is None else seat - 1,
+            kind=kind,
+            since=since,
+        )
+    ending = {"how it ended": "ending"} if agent else {}
+    columns = {"match": "id", "made": "created_at", "kind": "kind", **ending, "title": "title"}
+    show_list(rows, columns, as_json)
 
 
 def episodes(
@@ -29,55 +74,31 @@ def episodes(
     """List the matches that a submission, an entry or an agent played, newest first."""
     with connect(needs_token=not who.startswith("ent_")) as ladder:
         if who.isdigit() or who.startswith("sub_"):
-            member, found = "submission_id", ladder.submission(who)
-            entries = ladder.submission_entries(found["id"])
+            member, key = "submission_id", ladder.get(f"/v1/submissions/{who}")["id"]
+            entries = ladder.get(f"/v1/submissions/{key}/entries")["items"]
             rows = [
-                match
-                for entry in entries
-                for match in ladder.matches(entry=entry["id"], most=limit)
+                row for entry in entries for row in matches_of(ladder, limit, entry=entry["id"])
             ]
         elif who.startswith("ent_"):
-            member, found = "entry_id", ladder.entry(who)
-            rows = list(ladder.matches(entry=who, most=limit))
+            member, key, rows = "entry_id", who, matches_of(ladder, limit, entry=who)
         else:
-            member, found = "agent_id", own_agent(ladder, who)
-            rows = list(ladder.matches(agent=found["id"], most=limit))
+            member, key = "agent_id", own_agent(ladder, who)["id"]
+            rows = matches_of(ladder, limit, agent=key)
     rows.sort(key=lambda match: match["id"], reverse=True)
-    if as_json:
-        print_json(rows[:limit])
-        return
-    table(
-        ["episode", "match", "kind", "state", "made", "how it ended", "against"],
-        [
-            (
-                match["episodes"][0]["number"] if match["episodes"] else None,
-                match["id"],
-                match["kind"],
-                match["state"],
-                timestamp_text(match["created_at"]),
-                match["ending"],
-                ", ".join(seat["agent_name"] for seat in match["seats"] if seat is not mine),
-            )
-            for match in rows[:limit]
-            for mine in [next(seat for seat in match["seats"] if seat[member] == found["id"])]
-        ],
+
+    def opponents(match: Any) -> str:
+        mine = next(seat for seat in match["seats"] if seat[member] == key)
+        return ", ".join(seat["agent_name"] for seat in match["seats"] if seat is not mine)
+
+    show_list(
+        rows[:limit],
+        {
+            "episode": lambda row: row["episodes"][0]["number"] if row["episodes"] else None,
+            **{"match": "id", "kind": "kind", "state": "state", "made": "created_at"},
+            **{"how it ended": "ending", "against": opponents},
+        },
+        as_json,
     )
-
-
-def match_of(ladder: Client, key: str) -> tuple[str, int, str]:
-    """Match id, position, and the name for files, from a match id or an episode number."""
-    if key.isdecimal():
-        found = ladder.match_of_episode(int(key))
-        return found["match_id"], found["position"], str(int(key))
-    match = ladder.match(key)
-    if not match["episodes"]:
-        raise MissingInput(f"wait for match {key}: it is {match['state']}")
-    number = match["episodes"][0]["number"]
-    if type(number) is not int:  # it becomes a part of a file's name
-        raise MissingInput(
-            f"{ladder.address} sent a wrong episode number ({number!r:.100}); check the address"
-        )
-    return match["id"], 0, str(number)
 
 
 def write_json(value: Any, folder: Path | None, name: str) -> None:
@@ -154,9 +175,11 @@ def replay(
             from games import kaggle_formats  # slow to import
 
             form = (
-                "kaggle" if ladder.match(match_id)["game"] in kaggle_formats.GAME_NAMES else "peck"
+                "kaggle"
+                if ladder.get(f"/v1/matches/{match_id}")["game"] in kaggle_formats.GAME_NAMES
+                else "peck"
             )
-        content = ladder.replay(match_id, form=form, episode=position)
+        content = ladder.get(f"/v1/matches/{match_id}/replay", format=form, episode=position)
     write_json(content, Path("-") if as_json else path, f"episode-{number}-replay.json")
 
 
@@ -174,7 +197,7 @@ def logs(
     with connect() as ladder:
         match_id, _, number = match_of(ladder, episode)
         try:
-            content = ladder.seat_log(match_id, seat - 1, form=form)
+            content = ladder.get(f"/v1/matches/{match_id}/seats/{seat - 1}/log", format=form)
         except ApiError as error:
             seats = error.problem.get("seats")  # the API counts them from 0, its message too
             if seats is None:
@@ -185,6 +208,7 @@ def logs(
 
 
 def register(app: typer.Typer) -> None:
+    app.command()(matches)
     app.command()(episodes)
     app.command()(replay)
     app.command()(logs)

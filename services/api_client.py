@@ -1,12 +1,22 @@
-"""Requests to the API, with its errors and pages."""
+"""A client of the public API, used by `peck` and the tests.
+
+    with Client("http://127.0.0.1:8000", token="peck_...") as ladder:
+        agent = ladder.post("/v1/agents", {"name": "Flood"})
+        ladder.upload(f"/v1/agents/{agent['id']}/submissions", Path("main.py"), season="geese")
+
+Returns the API's JSON. Raises ApiError with the service's message.
+"""
 
 from __future__ import annotations
 
+import os
 import ssl
 import uuid
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 import httpx
 
@@ -74,8 +84,11 @@ def problem_of(response: httpx.Response) -> Json:
     return problem if isinstance(problem, dict) else {}
 
 
-class Connection:
+class Client:
     """One connection to a ladder service. Close it, or use it in ``with``."""
+
+    last_answered: ClassVar = ""
+    """The last request of this process that got an answer."""
 
     def __init__(
         self, address: str, token: str | None = None, *, http: httpx.Client | None = None
@@ -85,7 +98,7 @@ class Connection:
             base_url=self.address, timeout=TIMEOUT_SECONDS, verify=tls_context(self.address)
         )
         self.headers = {"Authorization": f"Bearer {token}"} if token else {}
-        self.before_change: Callable[[Connection], None] | None = None
+        self.before_change: Callable[[Client], None] | None = None
         """Called once, before the first request other than GET."""
 
     def __enter__(self) -> Self:
@@ -108,6 +121,13 @@ class Connection:
         Raises ApiError for an error answer, a redirect, and an address of another origin. Raises
         Unreachable without an answer.
         """
+        with self.answering(method, path, **options) as response:
+            response.read()
+        return response
+
+    @contextmanager
+    def answering(self, method: str, path: str, **options: Any) -> Iterator[httpx.Response]:
+        """As `send`, but the caller reads the answer's body."""
         self.refuse_other_origin(path)
         if method != "GET" and self.before_change is not None:
             before, self.before_change = self.before_change, None
@@ -116,15 +136,18 @@ class Connection:
         params = {k: v for k, v in (options.pop("params", None) or {}).items() if v is not None}
         try:
             # An empty dictionary would delete the query of a `next` link.
-            response = self.http.request(
+            with self.http.stream(
                 method, path, headers=headers, params=params or None, **options
-            )
+            ) as response:
+                if response.status_code != 304:
+                    self.refuse_redirect(response)
+                if response.is_error:
+                    response.read()
+                    raise ApiError(problem_of(response), response.status_code)
+                Client.last_answered = f"{method} {path}"
+                yield response
         except httpx.HTTPError as error:
             raise Unreachable(f"no answer from {self.address}: {error}") from error
-        self.refuse_redirect(response)
-        if response.is_error:
-            raise ApiError(problem_of(response), response.status_code)
-        return response
 
     def refuse_other_origin(self, path: str) -> None:
         """Raises ApiError for an address of another origin, which must not get the token.
@@ -153,25 +176,34 @@ class Connection:
 
     def get(self, path: str, **params: Any) -> Json:
         """Sends a GET, and repeats it once if the connection broke after a quiet time."""
-        found: Json = self.retry_once(lambda: self.send("GET", path, params=params)).json()
-        return found
+        answer: Json = self.retry_once(lambda: self.send("GET", path, params=params)).json()
+        return answer
 
-    def post(self, path: str, body: Json | None = None, *, nulls: bool = False) -> Json:
-        """Sends a POST with a new Idempotency-Key, and repeats it once if the connection broke.
-
-        Without ``nulls`` the service's default replaces each value of the body that is None.
-        """
-        options: dict[str, Any] = {"headers": {"Idempotency-Key": str(uuid.uuid4())}}
-        if body is not None:
-            options["json"] = {
-                key: value for key, value in body.items() if nulls or value is not None
-            }
-        made: Json = self.retry_once(lambda: self.send("POST", path, **options)).json()
-        return made
+    def post(self, path: str, body: Json | None = None) -> Json:
+        answer: Json = content_of(self.change("POST", path, body))
+        return answer
 
     def patch(self, path: str, body: Json) -> Json:
-        changed: Json = self.send("PATCH", path, json=body).json()
-        return changed
+        answer: Json = content_of(self.change("PATCH", path, body))
+        return answer
+
+    def put(self, path: str, body: Json | None = None) -> Any:
+        return content_of(self.change("PUT", path, body))
+
+    def delete(self, path: str) -> Any:
+        return content_of(self.change("DELETE", path))
+
+    def change(
+        self, method: str, path: str, body: Json | None = None, **options: Any
+    ) -> httpx.Response:
+        """Sends a request that changes something. A POST has a new Idempotency-Key, so that it can
+        be repeated once if the connection broke."""
+        if body is not None:
+            options["json"] = body
+        if method != "POST":
+            return self.send(method, path, **options)
+        options["headers"] = {"Idempotency-Key": str(uuid.uuid4())}
+        return self.retry_once(lambda: self.send("POST", path, **options))
 
     @staticmethod
     def retry_once(ask: Callable[[], httpx.Response]) -> httpx.Response:
@@ -183,13 +215,93 @@ class Connection:
     def list_items(self, path: str, *, most: int | None = None, **params: Any) -> Iterator[Json]:
         """The items of a list over all its pages, at most ``most``."""
         page = self.get(path, **params)
-        count = 0
+        count, links = 0, set()
         while True:
             for item in page["items"]:
                 if most is not None and count >= most:
                     return
                 count += 1
                 yield item
-            if page["next"] is None:
+            link = page["next"]
+            if link is None:
                 return
-            page = self.send("GET", page["next"]).json()
+            if link in links:
+                detail = f"{self.address} sent a link to a page that it sent before: {link}"
+                raise ApiError({"detail": detail}, 502)
+            links.add(link)
+            page = self.send("GET", link).json()
+
+    def upload(
+        self,
+        path: str,
+        content: Path | bytes,
+        *,
+        method: str = "POST",
+        progress: Callable[[int], None] | None = None,
+        **params: Any,
+    ) -> Any:
+        """Sends a file as the body of a request. Calls ``progress`` with each chunk's size.
+
+        Equal bytes for the same agent give the same submission. So the client repeats the upload
+        once after a broken connection.
+        """
+        is_bytes = isinstance(content, bytes)
+        params.setdefault("filename", "main.py" if is_bytes else Path(str(content)).name)
+        size = len(content) if isinstance(content, bytes) else content.stat().st_size
+        headers = {"Content-Type": "application/octet-stream", "Content-Length": str(size)}
+
+        def ask() -> httpx.Response:
+            body = content if isinstance(content, bytes) else file_chunks(content, progress)
+            return self.send(method, path, params=params, headers=headers, content=body)
+
+        return content_of(self.retry_once(ask))
+
+    def download(
+        self, path: str, file: Path, progress: Callable[[int], None] | None = None, **params: Any
+    ) -> int:
+        """Writes the answer to a new file that only its owner reads; returns its bytes.
+
+        Calls ``progress`` with each chunk's size. An answer that breaks off leaves no file.
+        """
+        size = 0
+        with self.answering("GET", path, params=params) as answer:
+            target = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            try:
+                with open(target, "wb") as written:
+                    for chunk in answer.iter_bytes(CHUNK_BYTES):
+                        written.write(chunk)
+                        size += len(chunk)
+                        if progress is not None:
+                            progress(len(chunk))
+            except BaseException:
+                file.unlink(missing_ok=True)
+                raise
+        return size
+
+    def events(
+        self, path: str, *, after: str | None = None, **params: Any
+    ) -> Iterator[tuple[str, str]]:
+        """Id and data of each server-sent event, until the stream ends."""
+        headers = {"Accept": "text/event-stream", **({"Last-Event-ID": after} if after else {})}
+        key = after or ""
+        with self.answering("GET", path, params=params, headers=headers) as answer:
+            for line in answer.iter_lines():
+                name, _, value = line.partition(": ")
+                if name == "id":
+                    key = value
+                elif name == "data":
+                    yield key, value
+
+
+def content_of(response: httpx.Response) -> Any:
+    """The JSON of an answer; None for an empty one."""
+    return response.json() if response.content else None
+
+
+def file_chunks(path: Path, progress: Callable[[int], None] | None) -> Iterator[bytes]:
+    """The bytes of a file. Calls ``progress`` with each chunk's size."""
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK_BYTES):
+            yield chunk
+            if progress is not None:
+                progress(len(chunk))
