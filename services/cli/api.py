@@ -318,7 +318,7 @@ def show_record(record: Json) -> None:
 
 
 def show_rows(rows: list[Any]) -> None:
-    """Prints a table with the columns that fit."""
+    """Prints a table with the columns that fit. Ids of other things come last."""
     if not all(isinstance(row, dict) for row in rows):
         print_json(rows)
         return
@@ -331,7 +331,7 @@ def show_rows(rows: list[Any]) -> None:
     }
     left = available_columns()
     shown: list[str] = []
-    for name, column in texts.items():
+    for name, column in sorted(texts.items(), key=lambda item: item[0].endswith("_id")):
         left -= max(len(name), *(len(cell_text(value)) for value in column)) + 2
         if left < 0 and shown:
             break

@@ -201,7 +201,7 @@ class Operation:
 
     @property
     def needs_token(self) -> bool:
-        security = self.details.get("security")
+        security = self.details.get("security") or ()
         return bool(security) and {} not in security
 
     @property

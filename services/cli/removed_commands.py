@@ -10,8 +10,8 @@ account delete: delete-account; account export: export-account; admin audits: li
 admin quota: change-instance-settings; admin recovery-link: create-recovery-link;
 admin revoke: revoke-token; admin settings: read-instance-settings; admin sign-out:
 revoke-all-sessions; admin sign-up: change-instance-settings; admin user: read-user;
-admin expect: add-expected-people; admin expected: list-expected-people;
-admin unexpect: remove-expected-person; agent machines: change-agent; agent open: set-scrim-policy;
+admin expect: peck league import; admin expected: peck league roster;
+agent machines: change-agent; agent open: set-scrim-policy;
 audits: list-audits; compare: read-head-to-head; declare: declare-entry; disqualify: disqualify;
 league answer: answer-join-requests; league ask: request-to-join; league asked: list-own-requests;
 

@@ -316,7 +316,7 @@ def form_defaults(place: ScrimPlace | None) -> dict[str, str]:
 
 
 def lineup_of(form: Form, seats: int) -> list[str]:
-    """The own agent, then the chosen opponents in turn, as in `peck scrims ask`."""
+    """The own agent, then the chosen opponents in turn, as in `peck scrim`."""
     chosen = [one for name, one in form.values.items() if name.startswith("opponent") and one]
     return [form.values["agent"], *islice(cycle(chosen), seats - 1)]
 

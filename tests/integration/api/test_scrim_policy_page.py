@@ -12,16 +12,17 @@ from tests.integration.api.world import OPEN, World
 def test_policy_that_a_teammate_changed_meanwhile_is_not_overwritten(world: World) -> None:
     agent, host = world.agents["public.host"], world.client("host")
     path = f"/agents/{agent}/scrim-policy"
-    host.set_scrim_policy(agent, OPEN)
+    address = f"/v1{path}"
+    host.put(address, OPEN)
     with browse(world, "host") as browser:
         hidden = {name: unescape(value) for name, value in FIELD.findall(browser.get(path).text)}
         sent = {"whom": "anyone", "accepts_automatically": "true", "games_daily": "7"}
-        host.set_scrim_policy(agent, {**OPEN, "games_daily": 5})
+        host.put(address, {**OPEN, "games_daily": 5})
         refused = browser.http.post(path, data={**hidden, **sent})
         assert refused.status_code == 422
         assert "this is '5' now, and your form said '7'" in unescape(refused.text)
-        assert host.scrim_policy(agent)["policy"]["games_daily"] == 5
+        assert host.get(address)["policy"]["games_daily"] == 5
         hidden = {name: unescape(value) for name, value in FIELD.findall(refused.text)}
         assert browser.http.post(path, data={**hidden, **sent}).status_code == 200
-    assert host.scrim_policy(agent)["policy"]["games_daily"] == 7
-    host.set_scrim_policy(agent, OPEN)
+    assert host.get(address)["policy"]["games_daily"] == 7
+    host.put(address, OPEN)
