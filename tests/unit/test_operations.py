@@ -11,10 +11,10 @@ import pytest
 from fastapi.params import Depends
 from pydantic import TypeAdapter
 
+from services.application import openapi_document
 from services.http.operations import Form, Operation
 from services.web.operation_forms import shown_fields
 from services.web.routes import FEATURES
-from tests.unit.test_public_interface import openapi_document
 
 OPERATIONS: Final = [operation for feature in FEATURES for operation in feature.all.values()]
 FORMS: Final = [(operation, form) for operation in OPERATIONS for form in operation.forms]
