@@ -30,7 +30,7 @@ def test_a_host_gives_roles_on_the_page(world: World, host: Browser) -> None:
     unknown = host.send(path, f"{path}/role", user="nobody", role="viewer")
     assert unknown.status_code == 422
     assert "exact name" in unknown.text
-    last = host.send(path, f"{path}/role", user=world.users["host"], role="none")
+    last = host.send(path, f"{path}/remove-role", user=world.users["host"])
     assert "name another host first" in last.text.lower()
     with browse(world, "member") as member:
         assert member.get(path).status_code == 403
@@ -274,13 +274,13 @@ def test_requests_and_blocks_on_the_pages(world: World, club: str, host: Browser
         asked = rival.submit(f"/leagues/{club}/request", words="let me in <b>")
         assert "You asked to join" in asked.text
         assert "let me in &lt;b&gt;" in host.get(path).text
-        none = host.send(path, f"{path}/requests/approve", join_role="competitor")
+        none = host.send(path, f"{path}/requests/approve", role="competitor")
         assert none.status_code == 422
-        host.send(path, f"{path}/requests/approve", all="true", join_role="viewer", words="welcome")
+        host.send(path, f"{path}/requests/approve", all="true", role="viewer", words="welcome")
         assert "You are viewer" in rival.get(f"/leagues/{club}/request").text
-        host.send(path, f"{path}/block", blocked="rival", reason="noise")
+        host.send(path, f"{path}/block", **{"block.user": "rival", "block.reason": "noise"})
         assert rival.get(f"/leagues/{club}").status_code == 404
         refused = rival.submit(f"/leagues/{club}/request", words="again")
         assert "blocked you from this league: noise" in refused.text
-    host.send(path, f"{path}/unblock", blocked="rival", reason="unblocked")
+    host.send(path, f"{path}/unblock", user=world.users["rival"])
     assert "Nobody is blocked" in host.get(path).text
