@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import dataclass, is_dataclass, replace
 from datetime import datetime
-from typing import Annotated, Any, Final, get_type_hints
+from typing import Annotated, Any, Final, get_args, get_type_hints
 
 from pydantic import (
     AfterValidator,
@@ -104,7 +104,7 @@ it in the OpenAPI document."""
 class KeptAs:
     """Marks a field of an answer: the copy that is stored for a repeated request has this value."""
 
-    value: str | None
+    value: object
 
 
 ShownOnce = Annotated[
@@ -128,13 +128,15 @@ def stored_copy(answer: Any) -> Any:
     if not is_dataclass(answer) or isinstance(answer, type):
         return answer
     kinds: dict[str, Any] = get_type_hints(type(answer), include_extras=True)
-    marks = {
-        name: mark.value
-        for name, kind in kinds.items()
-        for mark in getattr(kind, "__metadata__", ())
-        if isinstance(mark, KeptAs)
-    }
-    return replace(answer, **marks)
+    return replace(
+        answer, **{name: mark.value for name, kind in kinds.items() for mark in marks_of(kind)}
+    )
+
+
+def marks_of(kind: Any) -> list[KeptAs]:
+    """The mark of a field's type, also inside a union."""
+    inner = [mark for part in get_args(kind) for mark in marks_of(part)]
+    return [mark for mark in getattr(kind, "__metadata__", ()) if isinstance(mark, KeptAs)] or inner
 
 
 class RequestModel(BaseModel):

@@ -70,8 +70,8 @@ class Settings(BaseSettings):
     )
     sign_up: Literal["open", "domain", "invitation", "local", "closed"] = Field(
         default="closed",
-        description="who may make an account: everybody, people of a mail domain or a list, people"
-        " with a code of a league, people on this machine, or nobody",
+        description="who may make an account: everybody, people of a mail domain or with a code of"
+        " a league, people with a code alone, people on this machine, or nobody",
     )
     sign_up_domains: str = Field(
         default="", description="mail domains of the mode domain, separated by commas"

@@ -24,7 +24,7 @@ from ladder.database import db
 from ladder.database.db import Connection, atomic_function
 from ladder.enums import MachineTier
 from ladder.errors import Conflict, NotFound
-from ladder.field_types import RECORD, RequestModel, ShownOnce
+from ladder.field_types import RECORD, RequestModel, ShownOnce, WordsOfPerson
 from ladder.ids import MachineId, MachineInvitationId, MatchId, UserId
 from ladder.machines.connections import code_text, split_code
 from ladder.people import audit_log, users
@@ -99,7 +99,7 @@ class MachineInvitation:
     tier: MachineTier
     """of the machine that joins with it"""
     owner_id: UserId | None
-    owner_name: str | None
+    owner_name: WordsOfPerson | None
     """null: the machine is the site's own"""
 
 

@@ -16,7 +16,7 @@ from pydantic import ConfigDict, Field
 
 from ladder.database.db import Connection, atomic_function
 from ladder.errors import Conflict, Invalid, NotFound
-from ladder.field_types import RECORD, Key, Reason, RequestModel
+from ladder.field_types import RECORD, KeptAs, Key, Reason, RequestModel, WordsOfPerson
 from ladder.ids import SeasonId, TeamId, UserId
 from ladder.leagues import sealed_medals, seasons
 from ladder.people import audit_log
@@ -32,11 +32,11 @@ class SharedPlace:
     __pydantic_config__ = RECORD
     id: Annotated[str, Field(examples=["aud_01j8x6m3c2k4v9q0w7r5t1y8z3"])]
     """Id in the audit log."""
-    reason: str
+    reason: WordsOfPerson
     created_at: datetime
     teams: tuple[TeamId, ...]
     """Ids of the teams, by name."""
-    team_names: tuple[str, ...]
+    team_names: Annotated[tuple[str, ...], KeptAs(())]
     separated: bool
     """Whether a later act separated them."""
 

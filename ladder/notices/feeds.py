@@ -18,7 +18,7 @@ from pydantic import ConfigDict, Field
 from ladder import ids
 from ladder.database.db import Connection, atomic_function
 from ladder.errors import Conflict, NotFound
-from ladder.field_types import RECORD, Key, RequestModel, ShownOnce
+from ladder.field_types import RECORD, Key, RequestModel, ShownOnce, WordsOfPerson
 from ladder.ids import AgentId, LeagueId, NoticeFeedId, UserId
 from ladder.notices.kinds import Notice
 from ladder.people import visibility
@@ -46,10 +46,10 @@ class PrivateFeed:
     id: Annotated[NoticeFeedId, Field(examples=["nfe_01j8x6m3c2k4v9q0w7r5t1y8z3"])]
     agent_id: AgentId | None
     """Only notices about this agent."""
-    agent_name: str | None
+    agent_name: WordsOfPerson | None
     league_id: LeagueId | None
     """Only notices about this league."""
-    league_title: str | None
+    league_title: WordsOfPerson | None
     created_at: datetime
 
 

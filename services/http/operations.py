@@ -57,6 +57,9 @@ class Form:
     the operation and the page take, by name, and returns the request of the API."""
     type_again: str = ""
     """The parameter whose name a person must type before the operation is done."""
+    repeats: bool = False
+    """Whether the same page may send it again with the same values, and it is done again. Otherwise
+    a form that is sent twice acts once."""
     prefix: str = ""
     """What the ids of its fields in HTML begin with, if another form of the page shares a name."""
     confirms: bool = False

@@ -46,7 +46,8 @@ OPEN_REDIS: Final = (
 
 def form_of(act: str) -> Form:
     """A form of the page. A person who has not just signed in confirms first."""
-    return Form(page=machines_page, address=f"{LIST}/{{machine}}/{act}", then=LIST, confirms=True)
+    address = f"{LIST}/{{machine}}/{act}"
+    return Form(page=machines_page, address=address, then=LIST, confirms=True, repeats=True)
 
 
 @operations(

@@ -311,6 +311,7 @@ def list_members(conn: Db, viewer: Known, league: HostedLeague, span: Paging) ->
     forms=Form(
         page=people_page,
         address="/leagues/{league}/people/role",
+        repeats=True,
         then=f"{PEOPLE}#members",
     ),
 )
@@ -330,6 +331,7 @@ def put_member(
     forms=Form(
         page=people_page,
         address="/leagues/{league}/people/remove-role",
+        repeats=True,
         then=f"{PEOPLE}#members",
     ),
 )
@@ -356,6 +358,7 @@ def list_league_blocks(
     forms=Form(
         page=people_page,
         address="/leagues/{league}/people/block",
+        repeats=True,
         prefix="block.",
         then=f"{PEOPLE}#blocks",
     ),
@@ -375,7 +378,10 @@ def block_from_league(
     "Unblock a person",
     problems=(403, 404),
     forms=Form(
-        page=people_page, address="/leagues/{league}/people/unblock", then=f"{PEOPLE}#blocks"
+        page=people_page,
+        address="/leagues/{league}/people/unblock",
+        repeats=True,
+        then=f"{PEOPLE}#blocks",
     ),
 )
 def unblock_from_league(conn: Db, viewer: Host, league: HostedLeague, user: UserKey) -> None:

@@ -122,7 +122,10 @@ def reinstate(
     "Preview a rejudgement",
     problems=(403, 404),
     forms=Form(
-        page=rejudgement_page, address="/seasons/{season}/preview-rejudgement", asks=PreviewForm
+        page=rejudgement_page,
+        address="/seasons/{season}/preview-rejudgement",
+        asks=PreviewForm,
+        repeats=True,
     ),
 )
 def preview_rejudgement(

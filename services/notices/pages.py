@@ -147,7 +147,7 @@ def create_channel(request: Request, app_state: AppState, sent: forms.Sent) -> R
     try:
         minutes = form.values["mail_minutes"]
         channel = NewChannel.model_validate(
-            {**form.values, "mail_minutes": int(minutes) if minutes.isdecimal() else minutes}
+            {**form.values, "mail_minutes": int(minutes) if minutes in dict(PAUSES) else minutes}
         )
         address = checked_address(app_state, viewer, channel)
         with transaction(app_state) as conn:

@@ -20,7 +20,7 @@ from starlette.datastructures import FormData
 
 from ladder.database.db import Connection
 from ladder.errors import Invalid, LadderError
-from ladder.field_types import KEY, Name
+from ladder.field_types import KEY, UNSEEN, Name
 from ladder.people.records import Viewer
 from services.http import field_messages
 from services.http.idempotency import IdempotentRequest
@@ -28,6 +28,7 @@ from services.http.problems import ProblemError
 from services.web import form_texts, session
 
 MOST_FIELDS: Final = 200
+PART: Final = re.compile(rf"[^/\x00-\x1f{UNSEEN}]{{1,60}}")
 NAME: Final[TypeAdapter[str]] = TypeAdapter(Name)
 SHOWN: Final[TypeAdapter[dict[str, str]]] = TypeAdapter(dict[str, str])
 
@@ -81,7 +82,7 @@ class Form:
     ) -> IdempotentRequest:
         """The request that acts once for this page and these values. Other values are another
         request."""
-        told = json.dumps([self.values, self.lists], sort_keys=True)
+        told = json.dumps([request.url.path, self.values, self.lists], sort_keys=True)
         digest = hashlib.sha256(told.encode()).hexdigest()
         key = hashlib.sha256(f"{self.key} {digest}".encode()).hexdigest()
         return IdempotentRequest(conn, who, key, request, digest)
@@ -178,7 +179,7 @@ def parse_name(text: str) -> str:
 def parse_part(sent: Mapping[str, Any], name: str) -> str:
     """A part of an operation's path from a field: an id or a name. Empty if it cannot be one."""
     text = str(sent.get(name, "")).strip()
-    return text if text.isprintable() and len(text) <= 100 else ""
+    return text if PART.fullmatch(text) else ""
 
 
 def parse_key(given: Mapping[str, Any], name: str) -> str:

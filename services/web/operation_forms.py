@@ -246,7 +246,11 @@ def form_endpoint(operation: Operation, declared: Form) -> Callable[..., Respons
 
         address = ""
         try:
-            address = form.run_once(request, conn, viewer, act)
+            if declared.repeats:
+                with conn.transaction():
+                    address = act()
+            else:
+                address = form.run_once(request, conn, viewer, act)
         except ConfirmationNeeded:
             raise
         except REFUSED as error:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from ladder.field_types import Line, Name
+from ladder.field_types import Line, Name, ShownOnce, WordsOfPerson, stored_copy
+from services.web import forms
 
 UNSEEN = "use at least one letter, digit or sign that people can see"
 
@@ -41,3 +43,26 @@ def test_a_name_of_any_script_is_allowed(name: str) -> None:
 
 def test_a_name_is_stored_in_its_composed_form() -> None:
     assert TypeAdapter(Name).validate_python("E\u0301quipe") == "\u00c9quipe"
+
+
+@dataclass(frozen=True)
+class Answer:
+    name: str
+    secret: ShownOnce | None
+    words: WordsOfPerson
+
+
+def test_stored_copy_of_an_answer_has_no_secret_and_no_words_of_people() -> None:
+    answer = Answer("Ada", "peck_1", "let me in")
+    assert stored_copy(answer) == Answer("Ada", None, "")
+
+
+@pytest.mark.parametrize("name", ["علی\u200cرضا", "Ada\u00a0L", "山田\u3000太郎", "Night Geese"])
+def test_name_in_a_form_is_read_as_it_was_typed(name: str) -> None:
+    assert forms.parse_part({"user": name}, "user") == name
+
+
+def test_text_that_names_nothing_is_read_as_an_empty_name() -> None:
+    assert [forms.parse_part({"user": text}, "user") for text in ("a\0", "a/b", "", "a" * 61)] == [
+        ""
+    ] * 4
