@@ -212,10 +212,7 @@ def test_answer_without_json_gives_an_error_message(service: Lies, tmp_path: Pat
             "/v1/me/feed",
             {
                 "items": [
-                    {
-                        **dict.fromkeys(("key", "at", "league", "agent_name", "entry_id"), EVIL),
-                        **{"kind": "failed", "reason": EVIL},
-                    }
+                    dict.fromkeys(("key", "kind", "at", "league", "title", "text"), EVIL),
                 ],
                 "next": None,
             },

@@ -278,7 +278,7 @@ def test_requests_and_blocks_on_the_pages(world: World, club: str, host: Browser
         assert none.status_code == 422
         host.send(path, f"{path}/requests/approve", all="true", role="viewer", words="welcome")
         assert "You are viewer" in rival.get(f"/leagues/{club}/request").text
-        host.send(path, f"{path}/block", **{"block.user": "rival", "block.reason": "noise"})
+        host.send(path, f"{path}/block", user="rival", reason="noise")
         assert rival.get(f"/leagues/{club}").status_code == 404
         refused = rival.submit(f"/leagues/{club}/request", words="again")
         assert "blocked you from this league: noise" in refused.text

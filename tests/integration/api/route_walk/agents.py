@@ -13,7 +13,7 @@ ROWS: Final[tuple[Row, ...]] = (
     (
         "PATCH",
         "/v1/agents/{agent}",
-        {"machine_tier": "trusted"},
+        {"machines": "trusted"},
         "401 403 200 403 403",
         "401 404 200 403 403",
     ),
