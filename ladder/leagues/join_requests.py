@@ -316,12 +316,14 @@ def _admit(conn: Connection, league: League, row: dict[str, Any], role: LeagueRo
         """
         update league_members
         set agreed_visibility = %(agreed_visibility)s, agreed_replays = %(agreed_replays)s,
-          agreed_remote = %(agreed_remote)s, agreed_staff = %(agreed_staff)s = %(roles)s,
-          terms_digest = %(terms_digest)s, agreed_at = %(created_at)s
+          agreed_remote = %(agreed_remote)s, terms_digest = %(terms_digest)s,
+          agreed_at = %(created_at)s
         where league_id = %(league_id)s and user_id = %(user_id)s
         """,
-        {**row, "roles": terms.ROLES_NAMED},
+        row,
     )
+    if row["agreed_staff"] == terms.ROLES_NAMED:  # else it is of an older version
+        terms.record_role_agreement(conn, league.id, user_id)
     if role is LeagueRole.COMPETITOR and not users.teams_of(conn, user_id):
         users.create_own_team(conn, users.get_user(conn, user_id).name, user_id)
 

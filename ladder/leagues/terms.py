@@ -66,7 +66,7 @@ class Agreement:
     terms_digest: str | None
     at: datetime | None
     names_staff: bool
-    """Whether these terms name the roles grader and commentator."""
+    """Whether the person agreed to terms that name the roles grader and commentator."""
 
 
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$", description="`digest` of the terms")]
@@ -165,8 +165,11 @@ def agreement_of_member(conn: Connection, league_id: LeagueId, user_id: UserId) 
     """Returns what this member agreed to; None for a person who is not a member."""
     row = conn.execute(
         """
-        select agreed_visibility, agreed_replays, terms_digest, agreed_at, agreed_staff
-        from league_members where league_id = %(league)s and user_id = %(user)s
+        select m.agreed_visibility, m.agreed_replays, m.terms_digest, m.agreed_at,
+          a.user_id is not null
+        from league_members m
+        left join role_agreements a on a.league_id = m.league_id and a.user_id = m.user_id
+        where m.league_id = %(league)s and m.user_id = %(user)s
         """,
         {"league": league_id, "user": user_id},
     ).fetchone()
@@ -286,8 +289,7 @@ def write_agreement(
         """
         update league_members
         set agreed_visibility = %(visibility)s, agreed_replays = %(replays)s,
-          agreed_remote = %(remote)s, agreed_staff = true, terms_digest = %(digest)s,
-          agreed_at = now()
+          agreed_remote = %(remote)s, terms_digest = %(digest)s, agreed_at = now()
         where league_id = %(league)s and user_id = %(user)s
         """,
         {
@@ -296,6 +298,18 @@ def write_agreement(
             "league": league_id,
             "user": user_id,
         },
+    )
+    record_role_agreement(conn, league_id, user_id)
+
+
+def record_role_agreement(conn: Connection, league_id: LeagueId, user_id: UserId) -> None:
+    """Stores that a person agreed to terms that name the roles grader and commentator."""
+    conn.execute(
+        """
+        insert into role_agreements (league_id, user_id) values (%(league)s, %(user)s)
+        on conflict do nothing
+        """,
+        {"league": league_id, "user": user_id},
     )
 
 

@@ -246,8 +246,8 @@ def _agreeing_teams(conn: Connection, user_id: UserId) -> dict[LeagueId, frozens
         where s.user_id = %(user)s and s.duty = any (%(roles)s) and (
           t.created_by is null and not exists (select 1 from memberships m where m.team_id = t.id)
           or t.id in (
-            select m.team_id from league_members a join memberships m on m.user_id = a.user_id
-            where a.league_id = s.league_id and a.agreed_staff
+            select m.team_id from role_agreements a join memberships m on m.user_id = a.user_id
+            where a.league_id = s.league_id
             group by m.team_id
             having count(*) = (select count(*) from memberships o where o.team_id = m.team_id)
           )

@@ -48,6 +48,13 @@ RULES: Final = (
         deleted=True,
     ),
     Rule(
+        "role_agreements",
+        "The leagues with terms by which graders and commentators see your agents",
+        "as long as the account",
+        mine="x.user_id = %(user)s",
+        deleted=True,
+    ),
+    Rule(
         "former_staff",
         "The leagues of which you were grader or commentator",
         "as long as the league",

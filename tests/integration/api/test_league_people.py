@@ -43,10 +43,10 @@ def test_members_of_older_terms_agree_to_the_roles_on_the_page(world: World) -> 
     assert insider.get("/v1/leagues/private/terms")["agreed"], "the terms name no person"
     with world.connect() as conn:
         conn.execute(
-            "update league_members set agreed_staff = false, terms_digest = 'older'"
-            " where user_id = %s",
+            "update league_members set terms_digest = 'older' where user_id = %s",
             (world.users["insider"],),
         )
+        conn.execute("delete from role_agreements where user_id = %s", (world.users["insider"],))
     notice = "name the roles grader and commentator"
     with browse(world, "insider") as browser:
         assert notice in browser.get("/leagues/private").text
@@ -200,11 +200,11 @@ def test_a_request_agrees_to_the_roles_that_its_terms_named(world: World, club: 
     host.post(f"/v1/leagues/{club}/requests/answers", answer)
     with world.connect() as conn:
         rows = conn.execute(
-            "select user_id, agreed_staff from league_members where user_id = any (%s)"
-            " and league_id = (select id from leagues where slug = %s)",
-            ([world.users["rival"], world.users["insider"]], club),
+            "select user_id from role_agreements a join leagues l on l.id = a.league_id"
+            " where l.slug = %s",
+            (club,),
         ).fetchall()
-    assert dict(rows) == {world.users["rival"]: True, world.users["insider"]: False}
+    assert rows == [(world.users["rival"],)]
 
 
 def test_a_request_is_withdrawn_and_an_old_one_expires(world: World, club: str) -> None:

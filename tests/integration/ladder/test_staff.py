@@ -71,7 +71,7 @@ def test_staff_sees_nothing_of_people_who_agreed_to_terms_of_an_older_version(
     agree(contest, ada)
     grader = users.create_user(conn, "Grace").id
     appoint(contest, grader, "grader")
-    conn.execute("update league_members set agreed_staff = default, terms_digest = 'older'")
+    conn.execute("delete from role_agreements")
     conn.execute(
         "insert into staff_agreements (league_id, user_id, staff_id, role)"
         " values (%s, %s, %s, 'grader')",
