@@ -215,7 +215,7 @@ def instance() -> Iterator[Instance]:
         try:
             lines = [line.partition("./peck ")[2] for line in made.up.text.splitlines()]
             for line in filter(None, lines):
-                short = ["--set", "episodeSteps=20"] if "league create" in line else []
+                short = ["configuration.episodeSteps=20"] if "league create" in line else []
                 tried = subprocess.run(
                     [*COMMAND[:4], *line.split(), *short],
                     cwd=CHECKOUT,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ladder.database.db import connect
 from tests.web.conftest import Site
 
@@ -52,5 +54,5 @@ def test_the_league_page_labels_official_and_live_scores(site: Site) -> None:
 def test_the_personal_page_shows_events_of_own_agents(site: Site) -> None:
     text = site.get("/me", site.contest.owner_token).text
     assert "What happened" in text
-    assert "placed <a" in text
+    assert re.search(r"placed (shared )?\d of \d", text)
     assert "Nothing yet" in site.get("/me", site.contest.stranger_token).text

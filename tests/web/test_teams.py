@@ -94,7 +94,7 @@ def test_an_invited_person_answers_on_their_own_page(site: Site) -> None:
         joined = post(cleo, "/me", path.group(), {})
         assert "Cleo Asked" in joined.text
         left = post(cleo, "/teams/odo", "/teams/odo/leave", {})
-        assert "Odo and Friends" not in left.text
+        assert "Odo and Friends</a>" not in left.text
 
 
 def test_the_history_of_a_team_says_who_made_a_link(site: Site) -> None:

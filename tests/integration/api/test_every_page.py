@@ -28,6 +28,7 @@ PARAMETERS: dict[str, Callable[[World], str]] = {
     "scrim": lambda world: world.scrims["private"],
     "comparison": lambda world: comparison_of_member(world, "private"),
     "user": lambda world: world.users["member"],
+    "season": lambda world: world.seasons["private"],
     "team": lambda world: world.teams["host"],
     "tournament": lambda world: tournament_of(world),
     "batch": lambda world: batch_of(world),

@@ -112,10 +112,10 @@ def test_a_form_on_the_site_joins_a_league(world: World, club: str) -> None:
         page = browser.post("/join", data={"code": code, "form_token": proof(page)}).text
         assert "The club" in page
         assert "No host shows more of this to more people" in page
-        digest = page.split('name="digest" value="')[1].split('"', 1)[0]
-        form = {"code": code, "digest": digest, "form_token": proof(page)}
+        digest = page.split('name="terms" value="')[1].split('"', 1)[0]
+        form = {"code": code, "terms": digest, "form_token": proof(page)}
         joined = browser.post("/join/agree", data=form)
         assert joined.url.path == f"/leagues/{club}"
         assert "by invitation" in joined.text
-        forged = browser.post("/join/agree", data={"code": code, "digest": digest})
+        forged = browser.post("/join/agree", data={"code": code, "terms": digest})
         assert forged.status_code == 403

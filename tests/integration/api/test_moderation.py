@@ -85,8 +85,8 @@ def test_a_host_disqualifies_by_name_on_the_page(world: World) -> None:
             "select slug from agents where id = %s", (world.agents["public.member"],)
         ).fetchone() or ("",)
     with browse(world, "host") as browser:
-        given = {"season": world.seasons["public"], "reason": "It colludes."}
-        done = browser.send(path, f"{path}/disqualify", subject=slug, **given)
+        address = f"/seasons/{world.seasons['public']}/disqualify"
+        done = browser.send(path, address, subject=slug, reason="It colludes.")
         assert done.status_code == 200
     entry = world.client("host").get(f"/v1/entries/{world.entries['public.member']}")
     assert entry["disqualified_at"]

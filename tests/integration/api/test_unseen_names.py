@@ -51,10 +51,17 @@ def test_every_operation_that_takes_a_name_refuses_an_unreadable_one(world: Worl
     head = {"Authorization": f"Bearer {world.tokens['admin']}"}
     assert len(taken) >= 10
     for method, path, field in taken:
+        words = Words(
+            team=world.teams["host"],
+            league="public",
+            season=world.seasons["public"],
+            agent=world.agents["public.host"],
+            user=world.users["host"],
+        )
         for name, message in UNREADABLE.items():
             answer = world.http.request(
                 method,
-                path.format_map(Words(team=world.teams["host"])),
+                path.format_map(words),
                 json={field: name},
                 headers=head,
             )
