@@ -357,6 +357,8 @@ def test_hidden_results_change_no_answer(
 ) -> None:
     for name in ("BEAT_SECONDS", "QUIET_LOOK_SECONDS"):  # the stream says when it is quiet
         monkeypatch.setattr(f"services.api.feed.{name}", 0.0)
+    # All worlds have the same pace, however much time passed since the first result.
+    monkeypatch.setattr("ladder.reports.insights.SHORTEST_PACE", 3600.0)
     seen = []
     states = []
     for winner, left in ((better_seed_wins, 0), (worse_seed_wins, 0), (better_seed_wins, 1)):
