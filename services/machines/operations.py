@@ -31,7 +31,7 @@ from services.http.auth import Admin, FullAdmin
 from services.http.operations import Form, Operations
 from services.http.paging import Page
 from services.http.path_parameters import MachineInvitationKey, MachineKey
-from services.http.problems import ProblemError, problem_responses
+from services.http.problems import ProblemError
 from services.machines.pages import machines_page
 from workers import redis_users
 
@@ -94,14 +94,15 @@ def revoke_machine_invitation(
     machines.revoke_invitation(conn, viewer, MachineInvitationId(machine_invitation))
 
 
-@operations.router.post(
+@operations(
+    "POST",
     "/machines/join",
-    tags=[operations.tag],
-    status_code=201,
-    summary="Join as a machine",
-    responses=problem_responses(404, 409, 429),
+    "Join as a machine",
+    status=201,
+    takes_key=False,
+    problems=(404, 409, 429),
 )
-def join_machine(body: MachineJoin, request: Request, app_state: AppState) -> JoinedMachine:
+def join_machine(join: MachineJoin, request: Request, app_state: AppState) -> JoinedMachine:
     """Uses the code of an administrator up. `peck machine join` calls it on the new machine. The
     credentials allow the machine to claim matches and to report their results, and nothing else."""
     settings = app_state.settings
@@ -109,7 +110,7 @@ def join_machine(body: MachineJoin, request: Request, app_state: AppState) -> Jo
     addresses = require_addresses(settings)
     certificates = connections.read_certificates(settings.machine_certificates)
     with transaction(app_state) as conn:
-        machine, secret = machines.join(conn, body.code, body.name)
+        machine, secret = machines.join(conn, join.code, join.name)
         change_redis_user(conn, settings.redis_url, machine.login)
     return JoinedMachine(
         machine=machine,

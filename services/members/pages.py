@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, ClassVar, Final, Literal
 from urllib.parse import quote, urlencode
 
-import segno
 from fastapi import APIRouter, Query, Request, Response
-from markupsafe import Markup
 from pydantic import Field
 
 from ladder.database.db import Connection
@@ -49,7 +46,7 @@ from services.web import forms as page_forms
 from services.web.account import redirect
 from services.web.operation_forms import NoForms, OperationForm
 from services.web.page_rendering import HEADERS, PageRoute, render
-from services.web.sharing import site_address
+from services.web.sharing import qr_code, site_address
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 MEMBERS_SHOWN: Final = 100
@@ -198,24 +195,13 @@ def invitations_page(
         league=league,
         forms=forms,
         link=link,
-        picture=draw_qr_code(link) if link else None,
+        picture=qr_code(link) if link else None,
         invitations=invitations.list_invitations(conn, league.id, limit=INVITATIONS_SHOWN),
         now=datetime.now(UTC),
         may="leagues:write" in viewer.scopes or viewer.is_admin,
     )
     response.headers["Cache-Control"] = "no-store"
     return response
-
-
-def draw_qr_code(link: str) -> Markup:
-    """The link as a QR code in SVG, dark on white in both themes."""
-    drawn = io.BytesIO()
-    segno.make(link, error="m").save(
-        drawn, kind="svg", xmldecl=False, svgns=True, border=3, light="#fff", dark="#11212a",
-        omitsize=True, svgclass="qr",
-    )  # fmt: skip
-    text = drawn.getvalue().decode().replace("<svg ", '<svg aria-hidden="true" ', 1)
-    return Markup(text)  # noqa: S704 (segno escapes what it writes)
 
 
 @router.get("/leagues/{league}/request")

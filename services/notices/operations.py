@@ -130,12 +130,13 @@ def delete_channel(channel: ChannelKey, conn: Db, viewer: Writer) -> None:
     channels.delete_channel(conn, user_of(viewer), ChannelId(channel))
 
 
-@operations.router.post(
+@operations(
+    "POST",
     "/me/notices/channels/{channel}/tests",
-    tags=[operations.tag],
-    status_code=201,
-    summary="Send a test",
-    responses=problem_responses(403, 404, 409, 429),
+    "Send a test",
+    status=201,
+    takes_key=False,
+    problems=(403, 404, 409, 429),
 )
 def send_test(channel: ChannelKey, conn: Db, app_state: AppState, viewer: Writer) -> Delivery:
     """The delivery says how the test went; read it again after some seconds."""

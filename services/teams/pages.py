@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final
 
-import segno
 from fastapi import APIRouter, Query, Request, Response
-from markupsafe import Markup
 from pydantic import Field
 
 from ladder.database.db import Connection
@@ -33,7 +30,7 @@ from services.http.auth import Anyone, Known
 from services.teams.things import VisibleTeam
 from services.web.operation_forms import NoForms
 from services.web.page_rendering import PageRoute, render
-from services.web.sharing import site_address
+from services.web.sharing import qr_code, site_address
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 ENTRIES_SHOWN: Final = 100
@@ -167,13 +164,3 @@ def season_rows(
             best = next(own, None)
         rows.append(SeasonRow(league, season, entries_of_season, best))
     return rows
-
-
-def qr_code(address: str) -> Markup:
-    """The QR code of an address, as SVG."""
-    drawn = io.BytesIO()
-    segno.make(address, error="m").save(
-        drawn, kind="svg", xmldecl=False, svgns=False, omitsize=True, border=2, light="#ffffff"
-    )
-    shown = drawn.getvalue().decode().replace("<svg ", '<svg aria-hidden="true" ', 1)
-    return Markup(shown)  # noqa: S704 (drawn here)

@@ -30,8 +30,9 @@ from services.http.auth import Anyone, Host, Writer
 from services.http.idempotency import Idempotent
 from services.http.operations import Operations
 from services.http.paging import Page, Paging
-from services.http.path_parameters import AgentKey, Filter, LeagueKey, ShowKey
+from services.http.path_parameters import AgentKey, Filter, ShowKey
 from services.http.problems import problem_responses
+from services.leagues.things import HostedLeague
 from services.tournaments.answers import (
     CreatedShowOut,
     EntrantOut,
@@ -55,27 +56,14 @@ Stage = Annotated[int, Query(ge=1, le=4, description="stage of the plan, from 1"
 Round = Annotated[int | None, Query(ge=1, le=4096, description="round of the stage; default: all")]
 
 
-@operations.router.post(
-    "/leagues/{league}/tournaments",
-    tags=[operations.tag],
-    status_code=201,
-    summary="Create a tournament",
-    response_model=OneTournamentOut,
-    responses=problem_responses(403, 404, 409),
-)
+@operations("POST", "/leagues/{league}/tournaments", "Create a tournament", status=201)
 def create_tournament(
-    league: LeagueKey, body: NewTournament, conn: Db, viewer: Host, once: Idempotent
-) -> Response:
+    conn: Db, viewer: Host, league: HostedLeague, tournament: NewTournament
+) -> OneTournamentOut:
     """Registration begins at once, unless it is a draft. The answer has the seed's digest."""
-    its_league = permissions.hosted_league(conn, viewer, league)
-    season = permissions.visible_season(conn, viewer, body.season or its_league.slug)
-    return once.run(
-        lambda: _answer(
-            conn,
-            viewer,
-            tournaments.create_tournament(conn, its_league, season, body, viewer.user_id).id,
-        )
-    )
+    season = permissions.visible_season(conn, viewer, tournament.season or league.slug)
+    made = tournaments.create_tournament(conn, league, season, tournament, viewer.user_id)
+    return _answer(conn, viewer, made.id)
 
 
 @operations("GET", "/tournaments", "List tournaments", problems=(404,))
@@ -171,19 +159,24 @@ def revoke_tournament_show(
     shows.revoke_show(conn, tournament.id, TournamentShowId(show), viewer.user_id)
 
 
-@operations.router.post(
+@operations(
+    "POST",
     "/tournaments/{tournament}/rejudgements",
-    tags=[operations.tag],
-    status_code=201,
-    summary="Judge games of a pairing again",
-    responses=problem_responses(403, 404, 409),
+    "Judge games of a pairing again",
+    status=201,
+    takes_key=False,
 )
 def rejudge_tournament_games(
-    conn: Db, viewer: Host, tournament: HostedTournament, body: GameRejudgement
+    conn: Db, viewer: Host, tournament: HostedTournament, rejudgement: GameRejudgement
 ) -> Page[PairingRejudgementOut]:
     """For hosts. Plays them again beside the old ones. Nothing changes before you apply it."""
     rejudgements.rejudge_pairing(
-        conn, tournament.id, body.pairing, viewer.user_id, body.reason, body.game
+        conn,
+        tournament.id,
+        rejudgement.pairing,
+        viewer.user_id,
+        rejudgement.reason,
+        rejudgement.game,
     )
     return list_tournament_rejudgements(conn, viewer, tournament)
 
@@ -225,19 +218,19 @@ def list_entrants(tournament: ViewOfTournament, span: Paging) -> Page[EntrantOut
     return span.part(tournament.entrants, lambda entrant: entrant_out(entrant, ranking))
 
 
-@operations.router.post(
+@operations(
+    "POST",
     "/tournaments/{tournament}/entrants",
-    tags=[operations.tag],
-    status_code=201,
-    summary="Enter an agent",
-    responses=problem_responses(403, 404, 409),
+    "Enter an agent",
+    status=201,
+    takes_key=False,
 )
 def enter_agent(
-    conn: Db, viewer: Writer, tournament: VisibleTournament, body: NewEntrant
+    conn: Db, viewer: Writer, tournament: VisibleTournament, entrant: NewEntrant
 ) -> EntrantOut:
     """Enters an agent of yours. A host invites others, or enters reference agents, with a token
     that also has the scope ``leagues:write``."""
-    agent = permissions.visible_agent(conn, viewer, body.agent)
+    agent = permissions.visible_agent(conn, viewer, entrant.agent)
     if agent.team_id in viewer.team_ids:
         permissions.season_to_enter(conn, viewer, tournament.season_id, agent.team_id)
         entrants.enter_agent(conn, tournament.id, agent, viewer.user_id)

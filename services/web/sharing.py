@@ -1,11 +1,13 @@
-"""Addresses by which other sites show a page of ours: picture card, clip and embedded player."""
+"""What other sites and phones show of our pages: card, clip, embedded player, QR code."""
 
 from __future__ import annotations
 
+import io
 from typing import Final
 
+import segno
 from fastapi import Request
-from markupsafe import escape
+from markupsafe import Markup, escape
 
 from ladder.database.db import Connection
 from ladder.entries.records import Agent
@@ -36,6 +38,16 @@ def site_address(request: Request) -> str:
     settings = app_state_of(request).settings
     is_set = "base_url" in settings.model_fields_set
     return (settings.base_url if is_set else str(request.base_url)).rstrip("/")
+
+
+def qr_code(address: str) -> Markup:
+    """The QR code of an address, as SVG: dark on white in both themes."""
+    drawn = io.BytesIO()
+    segno.make(address, error="m").save(
+        drawn, kind="svg", xmldecl=False, svgns=False, omitsize=True, border=2, light="#ffffff"
+    )
+    picture = drawn.getvalue().decode().replace("<svg ", '<svg aria-hidden="true" ', 1)
+    return Markup(picture)  # noqa: S704 (segno escapes what it writes)
 
 
 def match_sharing(request: Request, conn: Connection, match: Match) -> dict[str, str] | None:

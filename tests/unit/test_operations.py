@@ -24,6 +24,7 @@ WITHOUT_SCOPE: Final = {
     "sign_up": "needs no token",
     "start_device_login": "needs no token",
     "redeem_device_login": "needs no token, but the secret of the device",
+    "join_machine": "needs no token, but the code of an administrator",
     "mint_token": "needs a full token, which has all scopes",
     "delete_account": "needs a full token, which has all scopes",
     "revoke_token": "needs all scopes of the revoked token",

@@ -129,7 +129,7 @@ def test_a_league_needs_three_fields_and_invites_by_a_link(
     press(page, "Make a link")
     link = page.locator(".copy pre").first.inner_text()
     assert link.startswith(f"{site.address}/join?code=join_")
-    assert page.locator(".qr-code svg path").count() >= 1
+    assert page.locator(".qr svg path").count() >= 1
     assert page.evaluate(NAMES) + page.evaluate(CONTRAST) == []
     other = tab()
     with connect(site.database_url) as conn:

@@ -93,6 +93,7 @@ def test_an_invited_person_answers_on_their_own_page(site: Site) -> None:
         assert post(odo, "/teams/odo", path.group(), {}).status_code == 422  # it is not Odo's
         joined = post(cleo, "/me", path.group(), {})
         assert "Cleo Asked" in joined.text
+        assert "Odo and Friends</a>" in cleo.get("/me").text
         left = post(cleo, "/teams/odo", "/teams/odo/leave", {})
         assert "Odo and Friends</a>" not in left.text
 

@@ -267,6 +267,17 @@ def test_a_blocked_person_reads_why_and_neither_joins_nor_enters(world: World, c
     ask(world, "rival")
 
 
+def test_form_of_people_acts_again_from_the_same_page(
+    world: World, club: str, host: Browser
+) -> None:
+    path, rival = f"/leagues/{club}/people", world.users["rival"]
+    for act in ("block", "unblock", "block"):
+        sent = host.send(path, f"{path}/{act}", user=rival, reason="two accounts", key="one page")
+        assert sent.status_code == 200
+    blocks = world.client("host").get(f"/v1/leagues/{club}/blocks")["items"]
+    assert [row["user_id"] for row in blocks] == [rival]
+
+
 def test_requests_and_blocks_on_the_pages(world: World, club: str, host: Browser) -> None:
     path = f"/leagues/{club}/people"
     with browse(world, "rival") as rival:

@@ -1,4 +1,4 @@
-"""Scrim policies that an earlier version stored, with limits that are gone."""
+"""What an earlier version stored, and an update changes: scrim policies, news of medals, a list."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from ladder.database import migrate
 from ladder.entries import agents
 from ladder.scrims import policies
 from ladder.scrims.policies import ScrimPolicy, Whom
+from ladder.standings import medal_notices
 from tests.integration.ladder.contest import Contest
 
+FILL = "0083_fill_policies_without_their_limits.sql"
 
-def update(contest: Contest) -> None:
-    files = dict(migrate.migration_files())
-    contest.conn.execute(files["0083_fill_policies_without_their_limits.sql"].encode())
+
+def update(contest: Contest, migration: str = FILL) -> None:
+    contest.conn.execute(dict(migrate.migration_files())[migration].encode())
 
 
 @pytest.mark.parametrize(
@@ -36,3 +38,23 @@ def test_open_agent_without_a_policy_stays_open(contest: Contest) -> None:
     update(contest)
     policy = policies.get_policy(contest.conn, agent)
     assert (policy.whom, policy.accepts_automatically) == (Whom.ANYONE, True)
+
+
+def test_medals_of_finished_one_seat_seasons_are_no_news(contest: Contest) -> None:
+    contest.conn.execute(
+        "update seasons set measures = '[]', state = 'finished', official_version = 2"
+    )
+    assert medal_notices.seasons_with_news(contest.conn) == [contest.season.id]
+    update(contest)
+    assert medal_notices.seasons_with_news(contest.conn) == []
+
+
+def test_expected_people_without_an_account_are_forgotten(contest: Contest) -> None:
+    contest.conn.execute(
+        "insert into expected_people (id, name, hash, user_id) values"
+        " ('exp_1', 'Grace', 'a', null), ('exp_2', 'Ada', 'b', %s)",
+        (contest.host,),
+    )
+    update(contest, "0084_after_forget_expected_people.sql")
+    left = contest.conn.execute("select id from expected_people").fetchall()
+    assert left == [("exp_2",)]
