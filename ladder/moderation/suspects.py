@@ -87,7 +87,7 @@ class Favourite:
     __pydantic_config__ = RECORD
     entry: SuspectEntry
     chance: float
-    """Expected number of such favourites in a season without thrown games, at most."""
+    """Expected number of such favourites in a season without thrown games, if skills were known."""
     throwers: tuple[Thrower, ...]
     """The least likely first."""
 
