@@ -12,8 +12,8 @@ from ladder.database.migrate import Phase, phase_of, phase_violations
 
 CHECKOUT = Path(__file__).resolve().parents[4]
 BEFORE, FILL, AFTER = "0002_before_x.sql", "0002_fill_x.sql", "0002_after_x.sql"
-OF_THE_PREVIOUS_VERSION = {"lease_heartbeat"}
-"""Functions that only processes of the previous version call. The next version drops them."""
+OF_THE_PREVIOUS_VERSION = {"lease_heartbeat", "lease_tier"}
+"""Functions that only the previous version calls. The next version drops them."""
 
 
 def test_every_migration_follows_the_rules_of_its_phase() -> None:
