@@ -1,21 +1,39 @@
-"""Connects to Postgres. Functions of ``ladder`` take a connection; callers own the transaction."""
+"""Connects to Postgres, reads records and writes rows.
+
+Functions of ``ladder`` take a connection; callers own the transaction. Values are named: ``fetch``
+and its siblings take them as keywords for the ``%(name)s`` of the statement.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from functools import wraps
-from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+from dataclasses import is_dataclass
+from enum import Enum
+from functools import cache, wraps
+from types import NoneType
+from typing import (
+    Any,
+    Concatenate,
+    Final,
+    ParamSpec,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import psycopg
 from psycopg import errors, sql
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
+from psycopg.rows import BaseRowFactory, args_row, kwargs_row
 from psycopg_pool import ConnectionPool
 
 from ladder.errors import LadderError
 
 P = ParamSpec("P")
+R = TypeVar("R")
 T = TypeVar("T")
 Connection = psycopg.Connection[Any]
 WORKER_ROLE: Final = "peck_worker"
@@ -97,6 +115,125 @@ def atomic_function(
             return act(conn, *args, **kwargs)
 
     return wrapped
+
+
+def fetch(conn: Connection, record: Callable[..., R], query: str, /, **values: object) -> list[R]:
+    """Returns what ``record`` makes of each row.
+
+    A dataclass takes the columns by the names of its fields; texts become its enums and arrays its
+    tuples. A type such as ``int`` or an enum takes the only column. A function and a NamedTuple
+    take all columns in their order.
+    """
+    with conn.cursor(row_factory=_row_factory(record)) as cursor:
+        return cursor.execute(query, values).fetchall()
+
+
+def fetch_optional(
+    conn: Connection, record: Callable[..., R], query: str, /, **values: object
+) -> R | None:
+    """Returns what ``record`` makes of the first row, as `fetch`; None without a row."""
+    with conn.cursor(row_factory=_row_factory(record)) as cursor:
+        return cursor.execute(query, values).fetchone()
+
+
+def fetch_one(
+    conn: Connection,
+    record: Callable[..., R],
+    query: str,
+    /,
+    *,
+    missing: LadderError | None = None,
+    **values: object,
+) -> R:
+    """Returns what ``record`` makes of the first row, as `fetch`. Without a row raises ``missing``.
+
+    Leave ``missing`` out for a statement that always has a row, such as a count.
+    """
+    with conn.cursor(row_factory=_row_factory(record)) as cursor:
+        for row in cursor.execute(query, values):
+            return row
+    raise missing or LookupError(f"the statement returned no row: {query}")
+
+
+def exists(conn: Connection, query: str, /, **values: object) -> bool:
+    """Whether the query returns a row."""
+    return conn.execute(query, values).fetchone() is not None
+
+
+def insert(conn: Connection, table: str, /, **values: object) -> None:
+    """Inserts a row with these columns."""
+    conn.execute(_insert_statement(table, tuple(values)), values)
+
+
+def update(conn: Connection, table: str, key: Mapping[str, object], /, **values: object) -> int:
+    """Sets these columns in the rows whose columns have the values of ``key``; returns how many.
+
+    The names of the columns that it sets and of those in ``key`` differ.
+    """
+    statement = _update_statement(table, tuple(key), tuple(values))
+    return conn.execute(statement, {**key, **values}).rowcount
+
+
+@cache
+def _insert_statement(table: str, columns: tuple[str, ...]) -> sql.Composed:
+    return sql.SQL("insert into {} ({}) values ({})").format(
+        sql.Identifier(table),
+        sql.SQL(", ").join(map(sql.Identifier, columns)),
+        sql.SQL(", ").join(map(sql.Placeholder, columns)),
+    )
+
+
+@cache
+def _update_statement(table: str, key: tuple[str, ...], columns: tuple[str, ...]) -> sql.Composed:
+    def equations(names: tuple[str, ...], separator: str) -> sql.Composed:
+        pairs = [sql.SQL("{} = {}").format(sql.Identifier(n), sql.Placeholder(n)) for n in names]
+        return sql.SQL(separator).join(pairs)
+
+    return sql.SQL("update {} set {} where {}").format(
+        sql.Identifier(table), equations(columns, ", "), equations(key, " and ")
+    )
+
+
+def _row_factory(record: Callable[..., R]) -> BaseRowFactory[R]:
+    if is_dataclass(record):
+        return kwargs_row(_maker(record))
+    if isinstance(record, type) and not hasattr(record, "_fields"):
+        return args_row(_only_column(record))
+    return args_row(record)
+
+
+@cache
+def _maker(record: Callable[..., R]) -> Callable[..., R]:
+    """Makes a dataclass of columns by name."""
+    hints = get_type_hints(record)
+    converters = {name: c for name, kind in hints.items() if (c := _converter(kind)) is not None}
+    if not converters:
+        return record
+
+    def make(**values: Any) -> R:
+        for name in converters.keys() & values.keys():
+            if values[name] is not None:
+                values[name] = converters[name](values[name])
+        return record(**values)
+
+    return make
+
+
+def _converter(kind: Any) -> Callable[[Any], Any] | None:
+    """What makes a value of this type from a column; None for a type that needs nothing."""
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return kind
+    origin, parts = get_origin(kind), [part for part in get_args(kind) if part is not NoneType]
+    if origin in (tuple, frozenset):
+        element = _converter(parts[0])
+        return origin if element is None else lambda array: origin(map(element, array))
+    if len(parts) == 1 and NoneType in get_args(kind):
+        return _converter(parts[0])
+    return None
+
+
+def _only_column(kind: Any) -> Callable[[Any], Any]:
+    return lambda value: value if value is None or isinstance(value, kind) else kind(value)
 
 
 def pool(url: str, max_size: int) -> ConnectionPool[Connection]:
