@@ -1,7 +1,6 @@
 """Connects to Postgres, reads records and writes rows.
 
-Functions of ``ladder`` take a connection; callers own the transaction. Values are named: ``fetch``
-and its siblings take them as keywords for the ``%(name)s`` of the statement.
+Functions of ``ladder`` take a connection; callers own the transaction.
 """
 
 from __future__ import annotations
@@ -36,6 +35,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
 Connection = psycopg.Connection[Any]
+Values = Sequence[Any] | Mapping[str, Any]
 WORKER_ROLE: Final = "peck_worker"
 NOTIFIER_ROLE: Final = "peck_notifier"
 MACHINE_ROLE: Final = "peck_machine"
@@ -117,7 +117,7 @@ def atomic_function(
     return wrapped
 
 
-def fetch(conn: Connection, record: Callable[..., R], query: str, /, **values: object) -> list[R]:
+def fetch(conn: Connection, record: Callable[..., R], query: str, values: Values = ()) -> list[R]:
     """Returns what ``record`` makes of each row.
 
     A dataclass takes the columns by the names of its fields; texts become its enums and arrays its
@@ -129,7 +129,7 @@ def fetch(conn: Connection, record: Callable[..., R], query: str, /, **values: o
 
 
 def fetch_optional(
-    conn: Connection, record: Callable[..., R], query: str, /, **values: object
+    conn: Connection, record: Callable[..., R], query: str, values: Values = ()
 ) -> R | None:
     """Returns what ``record`` makes of the first row, as `fetch`; None without a row."""
     with conn.cursor(row_factory=_row_factory(record)) as cursor:
@@ -140,10 +140,8 @@ def fetch_one(
     conn: Connection,
     record: Callable[..., R],
     query: str,
-    /,
-    *,
+    values: Values = (),
     missing: LadderError | None = None,
-    **values: object,
 ) -> R:
     """Returns what ``record`` makes of the first row, as `fetch`. Without a row raises ``missing``.
 
@@ -155,17 +153,17 @@ def fetch_one(
     raise missing or LookupError(f"the statement returned no row: {query}")
 
 
-def exists(conn: Connection, query: str, /, **values: object) -> bool:
+def exists(conn: Connection, query: str, values: Values = ()) -> bool:
     """Whether the query returns a row."""
     return conn.execute(query, values).fetchone() is not None
 
 
-def insert(conn: Connection, table: str, /, **values: object) -> None:
+def insert(conn: Connection, table: str, **values: object) -> None:
     """Inserts a row with these columns."""
     conn.execute(_insert_statement(table, tuple(values)), values)
 
 
-def update(conn: Connection, table: str, key: Mapping[str, object], /, **values: object) -> int:
+def update(conn: Connection, table: str, key: Mapping[str, object], **values: object) -> int:
     """Sets these columns in the rows whose columns have the values of ``key``; returns how many.
 
     The names of the columns that it sets and of those in ``key`` differ.

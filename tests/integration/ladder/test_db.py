@@ -38,7 +38,7 @@ def test_dataclass_takes_columns_by_name_with_enums_and_tuples(conn: Connection)
         conn,
         Member,
         "select array['host', 'viewer'] as roles, 'host' as role, %(name)s as name",
-        name="Ada",
+        {"name": "Ada"},
     )
     assert members == [Member("Ada", LeagueRole.HOST, (LeagueRole.HOST, LeagueRole.VIEWER))]
     assert members[0].role is LeagueRole.HOST
@@ -59,14 +59,14 @@ def test_named_tuple_takes_columns_in_their_order(conn: Connection) -> None:
 
 
 def test_missing_row_is_none_or_the_error_of_the_caller(conn: Connection) -> None:
-    query = "select 1 where %(is_there)s"
-    assert fetch_optional(conn, int, query, is_there=False) is None
+    query = "select 1 where %s"
+    assert fetch_optional(conn, int, query, [False]) is None
     with pytest.raises(NotFound):
-        fetch_one(conn, int, query, missing=NotFound.of("number"), is_there=False)
+        fetch_one(conn, int, query, [False], NotFound.of("number"))
     with pytest.raises(LookupError):
-        fetch_one(conn, int, query, is_there=False)
-    assert not exists(conn, query, is_there=False)
-    assert exists(conn, query, is_there=True)
+        fetch_one(conn, int, query, [False])
+    assert not exists(conn, query, [False])
+    assert exists(conn, query, [True])
 
 
 def test_insert_and_update_write_the_named_columns(conn: Connection) -> None:
