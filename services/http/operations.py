@@ -21,7 +21,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from fastapi import APIRouter, Response
 from pydantic import BaseModel
@@ -32,6 +32,8 @@ from services.http.lazy_routes import LazyRoute
 from services.http.problems import problem_responses
 
 F = TypeVar("F", bound=Callable[..., Any])
+CONFIRMS: Final = "x-confirms"
+"""The field of the OpenAPI document with the sentence that a command shows before it acts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +79,8 @@ class Operation:
     function: Callable[..., Any]
     status: int
     forms: tuple[Form, ...]
+    confirms: str
+    """What nobody can undo, as a sentence. Commands ask before they do it. Empty: they do not."""
 
     @property
     def name(self) -> str:
@@ -119,6 +123,7 @@ class Operations:
         takes_key: bool | None = None,
         problems: tuple[int, ...] = (403, 404, 409),
         forms: tuple[Form, ...] | Form = (),
+        confirms: str = "",
     ) -> Callable[[F], F]:
         """Declares the operation of a function.
 
@@ -129,7 +134,7 @@ class Operations:
 
         def declare(function: F) -> F:
             declared_forms = forms if isinstance(forms, tuple) else (forms,)
-            operation = Operation(method, path, summary, function, status, declared_forms)
+            operation = Operation(method, path, summary, function, status, declared_forms, confirms)
             answer = operation.signature.return_annotation
             repeats_once = status == 201 if takes_key is None else takes_key
             self.all[operation.name] = operation
@@ -142,6 +147,7 @@ class Operations:
                 summary=summary,
                 response_model=answer,
                 responses=problem_responses(*problems),
+                openapi_extra={CONFIRMS: confirms} if confirms else None,
             )
             return function
 
