@@ -19,6 +19,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from services.api_client import Client, Json, content_of
+from services.cli.confirmation import Yes, confirm
 from services.cli.display import (
     AsJson,
     available_columns,
@@ -67,6 +68,7 @@ def api(
     shows_help: Annotated[
         bool, typer.Option("--help", "-h", help="Show what an operation takes.")
     ] = False,
+    yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
     """Do any operation of the site's API. Without arguments, list them.
@@ -99,6 +101,10 @@ def api(
         if chosen.needs_token and not ladder.headers:
             raise missing_token(ladder.address)
         replace_names(ladder, chosen, request)
+        if chosen.confirms:
+            things = ", ".join(str(value) for value in request.path.values())
+            act = f"{chosen.summary} ({things})" if things else chosen.summary
+            confirm(act, chosen.confirms, yes, as_json)
         if follow:
             print_events(ladder, chosen, request)
         elif out is not None:
@@ -142,6 +148,7 @@ def print_help(operation: Operation) -> None:
     for name, has in (
         ("--all reads all pages", operation.is_paged),
         ("--follow prints the events of a stream", operation.has_stream),
+        (f"--yes does it without a question. {operation.confirms}", bool(operation.confirms)),
     ):
         if has:
             stdout.print(f"\n{name}")

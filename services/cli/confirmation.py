@@ -14,14 +14,10 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without a question
 
 
 def confirm(act: str, consequence: str, yes: bool, as_json: bool) -> None:
-    """Asks before the act, such as ``end season 1``. Raises MissingInput without a terminal, and
-    Abort if the answer is no."""
+    """Asks before the act, such as ``End season 1``, with its consequence as a sentence. Raises
+    MissingInput without a terminal, and Abort if the answer is no."""
     if yes:
         return
     if as_json or not sys.stdin.isatty():
-        raise MissingInput(f"add --yes to {act}: {consequence}")
-    typer.confirm(printable(f"{_sentence(act)}? {_sentence(consequence)}."), abort=True)
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
+        raise MissingInput(f"add --yes to {act[:1].lower()}{act[1:]}: {consequence}")
+    typer.confirm(printable(f"{act}? {consequence}"), abort=True)

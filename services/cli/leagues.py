@@ -300,7 +300,7 @@ def end_season(season: Season, yes: Yes = False, as_json: AsJson = False) -> Non
         slug = ladder.get(f"/v1/leagues/{found['league_id']}")["slug"]
         name, was = f"season {found['number']} of {slug}", found["state"]
         if was != "finished":
-            confirm(f"end {name}", "a finished season cannot open again", yes, as_json)
+            confirm(f"End {name}", "A finished season cannot open again.", yes, as_json)
             found = ladder.patch(f"/v1/seasons/{found['id']}", {"state": "finished"})
     if as_json:
         print_json(found)

@@ -196,6 +196,11 @@ class Operation:
         return str(self.details.get("summary", ""))
 
     @property
+    def confirms(self) -> str:
+        """What nobody can undo, as a sentence; empty if a command need not ask."""
+        return str(self.details.get("x-confirms", ""))
+
+    @property
     def subject(self) -> str:
         return str(next(iter(self.details.get("tags", ())), "other"))
 

@@ -134,7 +134,13 @@ def read_machine(machine: MachineKey, conn: Db, viewer: Admin) -> Machine:
     return machines.get_machine(conn, machine)
 
 
-@operations("DELETE", "/machines/{machine}", "Revoke a machine", forms=form_of("revoke"))
+@operations(
+    "DELETE",
+    "/machines/{machine}",
+    "Revoke a machine",
+    forms=form_of("revoke"),
+    confirms="The machine needs a new invitation to join again.",
+)
 def revoke_machine(
     machine: MachineKey, conn: Db, viewer: FullAdmin, app_state: AppState
 ) -> RevokedMachine:

@@ -396,6 +396,7 @@ def preview_deletion(conn: Db, viewer: Known) -> AccountFate:
     status=202,
     tag="privacy",
     problems=(403, 409, 429),
+    confirms="Nobody can restore the account, its logs and its bundles.",
 )
 def delete_account(
     request: Request, app_state: AppState, viewer: FullToken, deletion: Deletion
@@ -407,7 +408,14 @@ def delete_account(
     return DeletedAccount(privacy.delete_account(app_state, viewer, deletion.name))
 
 
-@operations("DELETE", "/users/{user}", "Delete a person's account", status=202, tag="privacy")
+@operations(
+    "DELETE",
+    "/users/{user}",
+    "Delete a person's account",
+    status=202,
+    tag="privacy",
+    confirms="Nobody can restore the account, its logs and its bundles.",
+)
 def delete_user(conn: Db, viewer: FullAdmin, user: UserKey) -> DeletedAccount:
     """Administrators only, for a person who asks for it elsewhere. Works like the deletion of one's
     own account. The token needs all scopes and must not expire."""

@@ -70,6 +70,7 @@ def rename_team(conn: Db, viewer: Writer, team: VisibleTeam, new: TeamName) -> T
     "/teams/{team}",
     "Dissolve a team",
     forms=Form(page=team_page, address="/teams/{team}/dissolve", then=MINE, type_again="team"),
+    confirms="All members leave the team, and its entries of unfinished seasons retire.",
 )
 def dissolve_team(conn: Db, viewer: Writer, team: VisibleTeam) -> None:
     """Owners only, for good. Its entries of unfinished seasons retire, and all members leave.
@@ -128,6 +129,7 @@ def remove_team_member(conn: Db, viewer: Writer, team: VisibleTeam, user: UserKe
     "/teams/{team}/owner",
     "Hand a team over",
     forms=Form(page=team_page, address="/teams/{team}/hand-over", then=MANAGE),
+    confirms="Only the new owner can hand the team back.",
 )
 def hand_over_team(
     conn: Db, viewer: Writer, team: VisibleTeam, owner: NewOwner
@@ -285,6 +287,7 @@ def list_merges(conn: Db, viewer: Known, team: MembersTeam) -> Page[TeamMerge]:
     "/team-merges/{merge}/accept",
     "Agree to a merge",
     forms=Form(address="/team-merges/{merge}/accept", then="/teams/{answer.id}"),
+    confirms="The teams become one, and nobody can separate them.",
 )
 def accept_merge(conn: Db, viewer: Writer, merge: MembersMerge) -> Team:
     """Owners of the team that remains only, for good. Members, agents and entries of unfinished

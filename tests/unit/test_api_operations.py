@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +16,7 @@ from services.cli.saved_login import MissingInput
 
 DOCUMENT = Document(without_answers(openapi_document()), "http://ladder")
 OPERATIONS = DOCUMENT.operations
+SERVICES = Path(__file__).parents[2] / "services"
 
 
 def test_every_operation_has_a_command() -> None:
@@ -51,6 +54,19 @@ def test_default_is_a_value_that_may_be_typed(name: str) -> None:
     for item in OPERATIONS[name].fields():
         if item.default():
             assert item.parse(item.default()) == item.schema["default"], item
+
+
+def test_form_that_asks_for_a_name_again_belongs_to_an_act_that_confirms() -> None:
+    features = {path.parent.name for path in SERVICES.glob("*/operations.py")} - {"cli", "http"}
+    declared = [import_module(f"services.{name}.operations").operations for name in features]
+    asking = {
+        operation.name
+        for operations in declared
+        for operation in operations.all.values()
+        if any(form.type_again for form in operation.forms)
+    }
+    assert asking
+    assert all(OPERATIONS[name.replace("_", "-")].confirms for name in asking)
 
 
 def test_values_are_read_by_their_types() -> None:

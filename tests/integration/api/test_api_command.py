@@ -55,13 +55,23 @@ def test_team_is_made_renamed_and_left_by_names(peck: Peck, world: World) -> Non
     assert [row["uses"] for row in listed] == [1]
     revoked = peck("api", "revoke-team-invitation", team, invited["id"])
     assert revoked.returncode == 0
-    assert peck("api", "hand-over-team", team, "user=Rival").returncode == 0
+    assert peck("api", "hand-over-team", team, "user=Rival", "--yes").returncode == 0
     assert peck("api", "remove-team-member", team, "member").stdout == "done\n"
     wrong = peck("api", "create-team-invitation", team, "max_uses=0")
     assert wrong.stderr.splitlines() == [
         "peck: max_uses: use whole number, 1 to 100",
         "  next: peck api create-team-invitation --help",
     ]
+
+
+def test_act_that_nobody_can_undo_needs_a_yes(peck: Peck) -> None:
+    team = read(peck("api", "create-team", "name=Short Lived", "--json"))["slug"]
+    refused = peck("api", "dissolve-team", team)
+    assert refused.returncode == 1
+    assert refused.stderr.startswith(f"peck: add --yes to dissolve a team ({team}): All members")
+    assert peck("api", "read-team", team).returncode == 0
+    assert peck("api", "dissolve-team", team, "--yes").returncode == 0
+    assert peck("api", "read-team", team).returncode == 1
 
 
 def test_file_is_uploaded_and_data_is_downloaded(peck: Peck, world: World, tmp_path: Path) -> None:

@@ -163,9 +163,9 @@ def test_peck_deletes_an_account(fresh_peck: Peck, fresh_world: World, tmp_path:
     with zipfile.ZipFile(tmp_path / "mine.zip") as packed:
         assert json.loads(packed.read("data/users.json"))[0]["name"] == "member"
     assert "name another file" in fresh_peck("api", "export-account", "--out", "mine.zip").stderr
-    wrong = fresh_peck("api", "delete-account", "name=somebody", PECK_PASSWORD="x")
+    wrong = fresh_peck("api", "delete-account", "name=somebody", "--yes", PECK_PASSWORD="x")
     assert "type your name" in wrong.stderr
-    done = fresh_peck("api", "delete-account", "name=member", PECK_PASSWORD="x")
+    done = fresh_peck("api", "delete-account", "name=member", "--yes", PECK_PASSWORD="x")
     assert "Deleted user" in done.stdout
     assert fresh_peck("whoami").returncode == 1
 
