@@ -26,7 +26,7 @@ import psycopg
 from psycopg import errors, sql
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
-from psycopg.rows import BaseRowFactory, args_row, kwargs_row
+from psycopg.rows import BaseRowFactory, args_row, kwargs_row, tuple_row
 from psycopg_pool import ConnectionPool
 
 from ladder.errors import LadderError
@@ -35,6 +35,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
 Connection = psycopg.Connection[Any]
+Query = str | sql.SQL | sql.Composed
 Values = Sequence[Any] | Mapping[str, Any]
 WORKER_ROLE: Final = "peck_worker"
 NOTIFIER_ROLE: Final = "peck_notifier"
@@ -117,19 +118,19 @@ def atomic_function(
     return wrapped
 
 
-def fetch(conn: Connection, record: Callable[..., R], query: str, values: Values = ()) -> list[R]:
+def fetch(conn: Connection, record: Callable[..., R], query: Query, values: Values = ()) -> list[R]:
     """Returns what ``record`` makes of each row.
 
-    A dataclass takes the columns by the names of its fields; texts become its enums and arrays its
-    tuples. A type such as ``int`` or an enum takes the only column. A function and a NamedTuple
-    take all columns in their order.
+    A dataclass or Struct takes the columns by the names of its fields; texts become its enums and
+    arrays its tuples. A type such as ``int`` or an enum takes the only column. ``tuple[int, str]``,
+    a function and a NamedTuple take all columns in their order.
     """
     with conn.cursor(row_factory=_row_factory(record)) as cursor:
         return cursor.execute(query, values).fetchall()
 
 
 def fetch_optional(
-    conn: Connection, record: Callable[..., R], query: str, values: Values = ()
+    conn: Connection, record: Callable[..., R], query: Query, values: Values = ()
 ) -> R | None:
     """Returns what ``record`` makes of the first row, as `fetch`; None without a row."""
     with conn.cursor(row_factory=_row_factory(record)) as cursor:
@@ -139,7 +140,7 @@ def fetch_optional(
 def fetch_one(
     conn: Connection,
     record: Callable[..., R],
-    query: str,
+    query: Query,
     values: Values = (),
     missing: LadderError | None = None,
 ) -> R:
@@ -153,7 +154,7 @@ def fetch_one(
     raise missing or LookupError(f"the statement returned no row: {query}")
 
 
-def exists(conn: Connection, query: str, values: Values = ()) -> bool:
+def exists(conn: Connection, query: Query, values: Values = ()) -> bool:
     """Whether the query returns a row."""
     return conn.execute(query, values).fetchone() is not None
 
@@ -193,8 +194,10 @@ def _update_statement(table: str, key: tuple[str, ...], columns: tuple[str, ...]
 
 
 def _row_factory(record: Callable[..., R]) -> BaseRowFactory[R]:
-    if is_dataclass(record):
+    if is_dataclass(record) or hasattr(record, "__struct_fields__"):
         return kwargs_row(_maker(record))
+    if get_origin(record) is tuple:
+        return tuple_row  # type: ignore[return-value]
     if isinstance(record, type) and not hasattr(record, "_fields"):
         return args_row(_only_column(record))
     return args_row(record)
@@ -202,7 +205,7 @@ def _row_factory(record: Callable[..., R]) -> BaseRowFactory[R]:
 
 @cache
 def _maker(record: Callable[..., R]) -> Callable[..., R]:
-    """Makes a dataclass of columns by name."""
+    """Makes a record of columns by name."""
     hints = get_type_hints(record)
     converters = {name: c for name, kind in hints.items() if (c := _converter(kind)) is not None}
     if not converters:
@@ -305,9 +308,10 @@ def set_login(conn: Connection, role: str, password: str | None) -> None:
 
 def has_file_limit(conn: Connection, role: str) -> bool:
     """Whether the temporary files of a role are limited, by itself or by the server."""
-    row = conn.execute(
-        "select current_setting('temp_file_limit') <> '-1' or coalesce(%s = any (rolconfig), false)"
-        "  from pg_roles where rolname = %s",
-        (f"temp_file_limit={TEMPORARY_FILES}", role),
-    ).fetchone()
-    return row == (True,)
+    return exists(
+        conn,
+        """select 1 from pg_roles
+        where rolname = %s
+          and (current_setting('temp_file_limit') <> '-1' or %s = any (rolconfig))""",
+        (role, f"temp_file_limit={TEMPORARY_FILES}"),
+    )

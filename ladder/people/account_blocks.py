@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ladder.database.db import Connection
+from ladder.database.db import Connection, fetch_optional
 from ladder.errors import Forbidden
 from ladder.ids import UserId
 from ladder.people import tokens
@@ -13,8 +13,9 @@ from ladder.people import tokens
 
 def reason_of_block(conn: Connection, user_id: UserId) -> str | None:
     """Returns why this person is blocked; None if the person is not."""
-    row = conn.execute("select reason from user_blocks where user_id = %s", (user_id,)).fetchone()
-    return None if row is None else str(row[0])
+    return fetch_optional(
+        conn, str, "select reason from user_blocks where user_id = %s", (user_id,)
+    )
 
 
 def refuse_blocked_account(conn: Connection, user_id: UserId) -> None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Final
 
-from psycopg.rows import class_row
 from pydantic import ConfigDict, Field
 
-from ladder.database.db import Connection, atomic_function
+from ladder.database.db import Connection, atomic_function, fetch, fetch_optional
 from ladder.errors import Forbidden
 from ladder.field_types import RECORD, Name, RequestModel
 from ladder.ids import SessionId, TeamId, TokenId, UserId
@@ -17,6 +16,14 @@ from ladder.people import audit_log, passwords, sessions, teams, tokens, users
 from ladder.people.audit_log import AUDIT, AuditEntry
 from ladder.people.records import User, Viewer
 from ladder.slugs import normal_text
+
+ACCOUNT: Final = """
+    select u.id, u.name, u.is_admin, u.created_at, b.created_at as blocked_at,
+      b.reason as blocked_reason,
+      (select max(s.seen_at) from sessions s where s.user_id = u.id and s.revoked_at is null)
+        as seen_at
+    from users u left join user_blocks b on b.user_id = u.id
+    where u.erased_at is null"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,38 +52,39 @@ def search_accounts(
 ) -> list[AccountRow]:
     """Returns people whose name contains the text, or who have this id, in order of creation."""
     pattern = normal_text(text).replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    return _select_accounts(
+    return fetch(
         conn,
-        "where u.erased_at is null and u.id > %s and (u.name ilike %s or u.id = %s)"
-        " order by u.id limit %s",
-        (after or "", f"%{pattern}%", text, limit),
+        AccountRow,
+        f"""{ACCOUNT} and u.id > %(after)s and (u.name ilike %(pattern)s or u.id = %(text)s)
+        order by u.id limit %(limit)s""",
+        {"after": after or "", "pattern": f"%{pattern}%", "text": text, "limit": limit},
     )
 
 
 def get_account(conn: Connection, user_id: UserId) -> AccountRow | None:
     """Returns the person with this id; None if unknown."""
-    found = _select_accounts(conn, "where u.erased_at is null and u.id = %s", (user_id,))
-    return found[0] if found else None
+    return fetch_optional(conn, AccountRow, f"{ACCOUNT} and u.id = %s", (user_id,))
 
 
 def list_all_audits(
     conn: Connection, *, after: str | None = None, limit: int = 50
 ) -> list[AuditEntry]:
     """Returns the acts on the instance and in all leagues, newest first, after ``after``."""
-    with conn.cursor(row_factory=class_row(AuditEntry)) as cur:
-        return cur.execute(
-            f"{AUDIT} where %s::text is null or a.id < %s order by a.id desc limit %s",
-            (after, after, limit),
-        ).fetchall()
+    return fetch(
+        conn,
+        AuditEntry,
+        f"{AUDIT} where %s::text is null or a.id < %s order by a.id desc limit %s",
+        (after, after, limit),
+    )
 
 
 @atomic_function
 def create_account(conn: Connection, by: Viewer, name: str, *, is_admin: bool) -> User:
     """Creates a person without credentials. Raises Conflict if the name is taken."""
-    made = users.create_user(conn, name, is_admin=is_admin)
+    user = users.create_user(conn, name, is_admin=is_admin)
     reason = "administrator" if is_admin else "user"
-    audit_log.record_account_act(conn, by, "create-account", made.id, reason)
-    return made
+    audit_log.record_account_act(conn, by, "create-account", user.id, reason)
+    return user
 
 
 @atomic_function
@@ -123,16 +131,3 @@ def add_to_team(
     teams.add_member(conn, team_id, person.id, by.user_id, is_owner=is_owner)
     reason = f"{'owner' if is_owner else 'member'} of {team_id}"
     audit_log.record_account_act(conn, by, "add-to-team", person.id, reason)
-
-
-def _select_accounts(
-    conn: Connection, tail: str, arguments: tuple[object, ...]
-) -> list[AccountRow]:
-    with conn.cursor(row_factory=class_row(AccountRow)) as cur:
-        return cur.execute(
-            "select u.id, u.name, u.is_admin, u.created_at, b.created_at as blocked_at,"  # noqa: S608
-            " b.reason as blocked_reason, (select max(s.seen_at) from sessions s"
-            "   where s.user_id = u.id and s.revoked_at is null) as seen_at"
-            f" from users u left join user_blocks b on b.user_id = u.id {tail}",
-            arguments,
-        ).fetchall()

@@ -7,21 +7,19 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Final
 
-from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 from pydantic import Field
 
 from ladder import ids
-from ladder.database.db import Connection
+from ladder.database.db import Connection, fetch
 from ladder.enums import Json
 from ladder.field_types import RECORD
 from ladder.ids import LeagueId, SeasonId, UserId
 from ladder.people.records import Viewer
 
-AUDIT: Final = (
-    "select a.id, a.league_id, a.season_id, a.by_user, u.name as by_name, a.act, a.subject,"
-    " a.reason, a.details, a.created_at from audits a left join users u on u.id = a.by_user"
-)
+AUDIT: Final = """select a.id, a.league_id, a.season_id, a.by_user, u.name as by_name, a.act,
+      a.subject, a.reason, a.details, a.created_at
+    from audits a left join users u on u.id = a.by_user"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +55,8 @@ def record_audit(
     """Writes an audit entry in the act's transaction; returns its id."""
     audit_id = ids.new_id("aud")
     conn.execute(
-        "insert into audits (id, league_id, season_id, by_user, act, subject, reason, details)"
-        " values (%s, %s, %s, %s, %s, %s, %s, %s)",
+        """insert into audits (id, league_id, season_id, by_user, act, subject, reason, details)
+        values (%s, %s, %s, %s, %s, %s, %s, %s)""",
         (audit_id, league_id, season_id, by, act, subject, reason, Jsonb(dict(details or {}))),
     )
     return audit_id
@@ -75,9 +73,11 @@ def list_audits(
     conn: Connection, league_id: LeagueId, *, after: str | None = None, limit: int = 50
 ) -> list[AuditEntry]:
     """Returns a league's audit log, newest first, after ``after``."""
-    with conn.cursor(row_factory=class_row(AuditEntry)) as cur:
-        return cur.execute(
-            f"{AUDIT} where a.league_id = %s and (%s::text is null or a.id < %s)"
-            " order by a.id desc limit %s",
-            (league_id, after, after, limit),
-        ).fetchall()
+    return fetch(
+        conn,
+        AuditEntry,
+        f"""{AUDIT}
+        where a.league_id = %(league_id)s and (%(after)s::text is null or a.id < %(after)s)
+        order by a.id desc limit %(limit)s""",
+        {"league_id": league_id, "after": after, "limit": limit},
+    )

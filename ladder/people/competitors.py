@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from ladder.database.db import Connection
+from ladder.database.db import Connection, fetch_optional
 from ladder.errors import Conflict, NotFound
 from ladder.ids import SeasonId, TeamId, UserId
 from ladder.people import users, visibility
@@ -30,9 +30,9 @@ COMPETES: Final = (
 def lock_team(conn: Connection, *team_ids: TeamId) -> None:
     """Locks living teams for the caller's transaction. Raises NotFound, Conflict for ended ones."""
     rows = conn.execute(
-        "select ended_at is not null, merged_into is not null from teams where id = any (%s)"
-        " order by id for no key update",
-        (sorted(set(team_ids)),),
+        """select ended_at is not null, merged_into is not null from teams
+        where id = any (%(team_ids)s) order by id for no key update""",
+        {"team_ids": sorted(set(team_ids))},
     ).fetchall()
     if len(rows) < len(set(team_ids)):
         raise NotFound.of("team")
@@ -44,36 +44,36 @@ def lock_team(conn: Connection, *team_ids: TeamId) -> None:
 
 
 def add_members_at_entry(
-    conn: Connection, season_id: SeasonId, team_id: TeamId, told: UserId | None
+    conn: Connection, season_id: SeasonId, team_id: TeamId, reader: UserId | None
 ) -> None:
     """Records that all members of a team compete in a season. The caller has locked the team.
 
     Raises Conflict if one of them competes for another team. The message names that team only if
-    ``told`` may see it.
+    ``reader`` may see it.
     """
     conn.execute(
-        "insert into season_competitors (season_id, user_id, team_id)"
-        " select %s, m.user_id, m.team_id from memberships m where m.team_id = %s"
-        " order by m.user_id on conflict do nothing",
-        (season_id, team_id),
+        """insert into season_competitors (season_id, user_id, team_id)
+        select %(season_id)s, m.user_id, m.team_id from memberships m
+        where m.team_id = %(team_id)s order by m.user_id on conflict do nothing""",
+        {"season_id": season_id, "team_id": team_id},
     )
-    _refuse_competing_twice(conn, team_id, told, season_id)
+    _refuse_competing_twice(conn, team_id, reader, season_id)
 
 
-def add_competitors_of_team(conn: Connection, team_id: TeamId, told: UserId | None) -> None:
+def add_competitors_of_team(conn: Connection, team_id: TeamId, reader: UserId | None) -> None:
     """Records all members in every unfinished season in which the team competes.
 
     Call it after people joined the team, which the caller has locked. Raises the Conflict of
     `add_members_at_entry`.
     """
     conn.execute(
-        "insert into season_competitors (season_id, user_id, team_id)"  # noqa: S608
-        " select s.id, m.user_id, m.team_id from memberships m, seasons s"
-        f" where m.team_id = %(team)s and s.state <> 'finished' and {COMPETES}"
-        " order by s.id, m.user_id on conflict do nothing",
+        f"""insert into season_competitors (season_id, user_id, team_id)
+        select s.id, m.user_id, m.team_id from memberships m, seasons s
+        where m.team_id = %(team)s and s.state <> 'finished' and {COMPETES}
+        order by s.id, m.user_id on conflict do nothing""",
         {"team": team_id},
     )
-    _refuse_competing_twice(conn, team_id, told)
+    _refuse_competing_twice(conn, team_id, reader)
     _refuse_staff(conn, team_id)
 
 
@@ -82,14 +82,16 @@ def refuse_blocked_people(conn: Connection, team_id: TeamId, user_ids: Sequence[
 
     Call it after `add_competitors_of_team`, which locks these leagues: nobody is blocked meanwhile.
     """
-    row = conn.execute(
-        "select u.name from league_blocks b join users u on u.id = b.user_id"  # noqa: S608
-        " join seasons s on s.league_id = b.league_id and s.state <> 'finished'"
-        f" where b.user_id = any (%(people)s) and {COMPETES} order by u.id limit 1",
+    name = fetch_optional(
+        conn,
+        str,
+        f"""select u.name from league_blocks b join users u on u.id = b.user_id
+        join seasons s on s.league_id = b.league_id and s.state <> 'finished'
+        where b.user_id = any (%(people)s) and {COMPETES} order by u.id limit 1""",
         {"team": team_id, "people": list(user_ids)},
-    ).fetchone()
-    if row is not None:
-        raise Conflict(f"a host blocked {row[0]} from a league in which this team competes")
+    )
+    if name is not None:
+        raise Conflict(f"a host blocked {name} from a league in which this team competes")
 
 
 def fill_season_competitors(conn: Connection) -> None:
@@ -98,12 +100,12 @@ def fill_season_competitors(conn: Connection) -> None:
     A person of two competing teams competes for the one that entered first.
     """
     conn.execute(
-        "insert into season_competitors (season_id, user_id, team_id)"
-        " select distinct on (e.season_id, m.user_id) e.season_id, m.user_id, e.team_id"
-        " from entries e join memberships m on m.team_id = e.team_id"
-        " join seasons s on s.id = e.season_id"
-        " where not e.is_anchor and s.state <> 'finished'"
-        " order by e.season_id, m.user_id, e.created_at, e.id on conflict do nothing"
+        """insert into season_competitors (season_id, user_id, team_id)
+        select distinct on (e.season_id, m.user_id) e.season_id, m.user_id, e.team_id
+        from entries e join memberships m on m.team_id = e.team_id
+        join seasons s on s.id = e.season_id
+        where not e.is_anchor and s.state <> 'finished'
+        order by e.season_id, m.user_id, e.created_at, e.id on conflict do nothing"""
     )
 
 
@@ -114,14 +116,16 @@ def _refuse_staff(conn: Connection, team_id: TeamId) -> None:
     """
     values = {"team": team_id}
     conn.execute(
-        "select 1 from leagues l where exists (select 1 from seasons s where s.league_id = l.id"  # noqa: S608
-        f" and s.state <> 'finished' and {COMPETES}) order by l.id for share of l",
+        f"""select 1 from leagues l where exists (
+          select 1 from seasons s
+          where s.league_id = l.id and s.state <> 'finished' and {COMPETES})
+        order by l.id for share of l""",
         values,
     )
     row = conn.execute(
-        "select u.name, d.task from memberships m join users u on u.id = m.user_id"  # noqa: S608
-        f" join {SEASON_STAFF} d on d.user_id = m.user_id join seasons s on s.id = d.season_id"
-        f" where m.team_id = %(team)s and {COMPETES} order by u.id limit 1",
+        f"""select u.name, d.task from memberships m join users u on u.id = m.user_id
+        join {SEASON_STAFF} d on d.user_id = m.user_id join seasons s on s.id = d.season_id
+        where m.team_id = %(team)s and {COMPETES} order by u.id limit 1""",
         values,
     ).fetchone()
     if row is not None:
@@ -132,41 +136,40 @@ def _refuse_staff(conn: Connection, team_id: TeamId) -> None:
 
 
 def _refuse_competing_twice(
-    conn: Connection, team_id: TeamId, told: UserId | None, season_id: SeasonId | None = None
+    conn: Connection, team_id: TeamId, reader: UserId | None, season_id: SeasonId | None = None
 ) -> None:
     """Raises Conflict if a member competes for another team, where this team competes.
 
     With ``season_id`` it checks that season alone.
     """
-    viewer = (users.viewer_of_user(conn, told) if told is not None else None) or STRANGER
+    viewer = (users.viewer_of_user(conn, reader) if reader is not None else None) or STRANGER
     seen_team, team_values = visibility.visible_teams(viewer)
     seen_league, league_values = visibility.visible_leagues(viewer)
-    which, season = (COMPETES, "") if season_id is None else ("s.id = %(season)s", season_id)
     row = conn.execute(
-        "with clash as materialized (select c.season_id, c.user_id, c.team_id"  # noqa: S608
-        "   from season_competitors c join seasons s on s.id = c.season_id"
-        "   join memberships m on m.user_id = c.user_id and m.team_id = %(team)s"
-        f"   where c.team_id <> %(team)s and s.state <> 'finished' and {which}"
-        "   order by c.season_id, c.user_id limit 1)"
-        " select c.user_id, u.name, c.team_id, c.season_id from clash c"
-        " join users u on u.id = c.user_id",
-        {"team": team_id, "season": season},
+        f"""with clash as materialized (
+          select c.season_id, c.user_id, c.team_id from season_competitors c
+          join seasons s on s.id = c.season_id
+          join memberships m on m.user_id = c.user_id and m.team_id = %(team)s
+          where c.team_id <> %(team)s and s.state <> 'finished'
+            and case when %(season)s::text is null then {COMPETES} else s.id = %(season)s end
+          order by c.season_id, c.user_id limit 1)
+        select c.user_id, u.name, c.team_id, c.season_id from clash c
+        join users u on u.id = c.user_id""",
+        {"team": team_id, "season": season_id},
     ).fetchone()
     if row is None:
         return
     user_id, name, other_id, where_id = row
-    team = conn.execute(
-        f"select t.name from teams t where t.id = %s and {seen_team}",  # noqa: S608
-        (other_id, *team_values),
-    ).fetchone()
+    query = f"select t.name from teams t where t.id = %s and {seen_team}"
+    team = fetch_optional(conn, str, query, (other_id, *team_values))
     league = conn.execute(
-        "select s.number, l.title from seasons s join leagues l on l.id = s.league_id"  # noqa: S608
-        f" where s.id = %s and {seen_league}",
+        f"""select s.number, l.title from seasons s join leagues l on l.id = s.league_id
+        where s.id = %s and {seen_league}""",
         (where_id, *league_values),
     ).fetchone()
     place = f"season {league[0]} of {league[1]}" if league else "a season of this team"
-    with_whom = f"with the team {team[0]}" if team else "with another team"
-    if user_id == told:
+    with_whom = f"with the team {team}" if team else "with another team"
+    if user_id == reader:
         raise Conflict(
             f"you already compete in {place} {with_whom}; a person competes once in a season, so"
             " go on with that team"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from ladder.database.db import Connection
+from ladder.database.db import Connection, fetch_one
 from ladder.errors import ConfirmationNeeded
 from ladder.ids import SessionId, UserId
 from ladder.people import sessions
@@ -37,12 +37,12 @@ class ConfirmationWays:
 
 def confirmation_ways(conn: Connection, user_id: UserId) -> ConfirmationWays:
     """Returns the credentials with which this person can confirm."""
-    found = credentials_of(conn, user_id)
-    return ConfirmationWays(found.has_password, found.passkeys > 0, found.issuers)
+    credentials = credentials_of(conn, user_id)
+    return ConfirmationWays(credentials.has_password, credentials.passkeys > 0, credentials.issuers)
 
 
 def require_recent_confirmation(
-    conn: Connection, who: Viewer, session_id: SessionId | None
+    conn: Connection, viewer: Viewer, session_id: SessionId | None
 ) -> SignInMethod:
     """Raises ConfirmationNeeded unless this session was confirmed in the last 15 minutes.
 
@@ -51,17 +51,18 @@ def require_recent_confirmation(
     a token, raises. Raises Forbidden for a session of a limited token
     (`sessions.require_full_session`). Returns the credential that confirmed.
     """
-    sessions.require_full_session(conn, who, session_id)
-    assert who.user_id is not None
-    row = conn.execute(
-        "select confirmed_by from sessions where id = %s and user_id = %s"
-        " and revoked_at is null and confirmed_at > now() - %s",
-        (session_id, who.user_id, RECENT),
-    ).fetchone()
-    if row is None:
-        raise ConfirmationNeeded
-    method = SignInMethod(row[0])
-    if method is SignInMethod.TOKEN and not confirmation_ways(conn, who.user_id).token:
+    sessions.require_full_session(conn, viewer, session_id)
+    assert viewer.user_id is not None
+    method = fetch_one(
+        conn,
+        SignInMethod,
+        """select confirmed_by from sessions
+        where id = %(session_id)s and user_id = %(user_id)s and revoked_at is null
+          and confirmed_at > now() - %(recent)s""",
+        {"session_id": session_id, "user_id": viewer.user_id, "recent": RECENT},
+        ConfirmationNeeded(),
+    )
+    if method is SignInMethod.TOKEN and not confirmation_ways(conn, viewer.user_id).token:
         raise ConfirmationNeeded
     return method
 
@@ -71,7 +72,7 @@ def confirm_session(
 ) -> None:
     """Records that the person of this session gave a credential again."""
     conn.execute(
-        "update sessions set confirmed_at = now(), confirmed_by = %s"
-        " where id = %s and user_id = %s and revoked_at is null",
-        (method, session_id, user_id),
+        """update sessions set confirmed_at = now(), confirmed_by = %(method)s
+        where id = %(session_id)s and user_id = %(user_id)s and revoked_at is null""",
+        {"method": method, "session_id": session_id, "user_id": user_id},
     )

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import LiteralString
 
-from ladder.database.db import Connection, atomic_function
+from ladder.database.db import Connection, atomic_function, fetch_one
 from ladder.errors import Conflict, NotFound
 from ladder.ids import IdentityId, PasskeyId, UserId
 
@@ -33,14 +33,14 @@ class Credentials:
 
 def credentials_of(conn: Connection, user_id: UserId) -> Credentials:
     """Returns what this person can sign in with."""
-    row = conn.execute(
-        "select exists (select 1 from passwords where user_id = %(user)s),"
-        " (select count(*) from passkeys where user_id = %(user)s),"
-        " array(select issuer from identities where user_id = %(user)s order by id)",
+    return fetch_one(
+        conn,
+        Credentials,
+        """select exists (select 1 from passwords where user_id = %(user)s) as has_password,
+          (select count(*) from passkeys where user_id = %(user)s) as passkeys,
+          array(select issuer from identities where user_id = %(user)s order by id) as issuers""",
         {"user": user_id},
-    ).fetchone()
-    assert row is not None
-    return Credentials(row[0], row[1], tuple(row[2]))
+    )
 
 
 @atomic_function
@@ -70,12 +70,12 @@ def remove_identity(
 
 
 def _remove(
-    conn: Connection, statement: LiteralString, row_id: str, user_id: UserId, what: str
+    conn: Connection, statement: LiteralString, row_id: str, user_id: UserId, resource: str
 ) -> None:
     """Deletes one row, while no other request removes credentials of this person."""
     conn.execute("select 1 from users where id = %s for update", (user_id,))
     if conn.execute(statement, (row_id, user_id)).rowcount == 0:
-        raise NotFound.of(what)
+        raise NotFound.of(resource)
 
 
 def _refuse_none_left(conn: Connection, user_id: UserId, known_issuers: Collection[str]) -> None:

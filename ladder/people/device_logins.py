@@ -13,10 +13,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
-from psycopg.rows import class_row
-
 from ladder import ids
-from ladder.database.db import Connection, atomic_function
+from ladder.database.db import Connection, atomic_function, fetch_one
 from ladder.errors import Conflict, NotFound
 from ladder.ids import DeviceLoginId, UserId
 from ladder.people import quotas, tokens
@@ -67,38 +65,37 @@ def start_login(conn: Connection, device: str) -> tuple[DeviceLogin, str]:
     conn.execute("delete from device_logins where created_at < now() - interval '1 day'")
     secret = secrets.token_urlsafe(32)
     letters = "".join(secrets.choice(LETTERS) for _ in range(CODE_LETTERS))
-    with conn.cursor(row_factory=class_row(DeviceLogin)) as cur:
-        made = cur.execute(
-            "insert into device_logins (id, hash, code, device, expires_at)"
-            " values (%s, %s, %s, %s, now() + %s)"
-            " returning id, code, device, created_at, expires_at",
-            (ids.new_id("dev"), _hash_secret(secret), f"{letters[:4]}-{letters[4:]}", device, LIFE),
-        ).fetchone()
-    assert made is not None
-    return made, secret
+    login = fetch_one(
+        conn,
+        DeviceLogin,
+        """insert into device_logins (id, hash, code, device, expires_at)
+        values (%s, %s, %s, %s, now() + %s) returning id, code, device, created_at, expires_at""",
+        (ids.new_id("dev"), _hash_secret(secret), f"{letters[:4]}-{letters[4:]}", device, LIFE),
+    )
+    return login, secret
 
 
 def waiting_login(conn: Connection, code: str) -> DeviceLogin:
     """Returns the login with this code, however it is typed. Raises NotFound."""
     letters = "".join(letter for letter in code.upper() if letter in LETTERS)
-    with conn.cursor(row_factory=class_row(DeviceLogin)) as cur:
-        found = cur.execute(
-            "select id, code, device, created_at, expires_at from device_logins"
-            " where code = %s and answered_at is null and expires_at > now()",
-            (f"{letters[:4]}-{letters[4:]}",),
-        ).fetchone()
-    if found is None:
-        raise NotFound(WRONG_CODE, field="code")
-    return found
+    return fetch_one(
+        conn,
+        DeviceLogin,
+        """select id, code, device, created_at, expires_at from device_logins
+        where code = %(code)s and answered_at is null and expires_at > now()""",
+        {"code": f"{letters[:4]}-{letters[4:]}"},
+        NotFound(WRONG_CODE, field="code"),
+    )
 
 
 def answer_login(conn: Connection, user_id: UserId, code: str, *, confirm: bool) -> DeviceLogin:
     """Confirms or refuses a login for this person. Raises NotFound, also for a second answer."""
     login = waiting_login(conn, code)
     done = conn.execute(
-        "update device_logins set user_id = %s, answered_at = now(), is_refused = %s"
-        " where id = %s and answered_at is null",
-        (user_id, not confirm, login.id),
+        """update device_logins
+        set user_id = %(user_id)s, answered_at = now(), is_refused = %(is_refused)s
+        where id = %(login_id)s and answered_at is null""",
+        {"user_id": user_id, "is_refused": not confirm, "login_id": login.id},
     )
     if done.rowcount == 0:
         raise NotFound(WRONG_CODE, field="code")
@@ -108,9 +105,9 @@ def answer_login(conn: Connection, user_id: UserId, code: str, *, confirm: bool)
 def end_confirmed_logins(conn: Connection, user_id: UserId) -> int:
     """Ends this person's confirmed logins whose device has no token yet; returns how many."""
     return conn.execute(
-        "update device_logins set expires_at = now()"
-        " where user_id = %s and used_at is null and expires_at > now()",
-        (user_id,),
+        """update device_logins set expires_at = now()
+        where user_id = %(user_id)s and used_at is null and expires_at > now()""",
+        {"user_id": user_id},
     ).rowcount
 
 
@@ -121,9 +118,9 @@ def redeem_login(conn: Connection, secret: str) -> DeviceAnswer:
     Raises LimitReached if the person created too many tokens today.
     """
     row = conn.execute(
-        "select id, user_id, device, is_refused from device_logins"
-        " where hash = %s and used_at is null and expires_at > now() for update",
-        (_hash_secret(secret),),
+        """select id, user_id, device, is_refused from device_logins
+        where hash = %(hash)s and used_at is null and expires_at > now() for update""",
+        {"hash": _hash_secret(secret)},
     ).fetchone()
     if row is None:
         return DeviceAnswer(LoginState.EXPIRED)

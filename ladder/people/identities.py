@@ -10,10 +10,9 @@ from datetime import datetime
 from typing import Final
 
 from psycopg import errors
-from psycopg.rows import class_row
 
 from ladder import ids
-from ladder.database.db import Connection, atomic
+from ladder.database.db import Connection, atomic, fetch, fetch_optional
 from ladder.errors import Conflict
 from ladder.ids import IdentityId, UserId
 from ladder.people.identity_visits import ProvedIdentity
@@ -35,13 +34,14 @@ class Identity:
 
 def person_of_identity(conn: Connection, proved: ProvedIdentity) -> UserId | None:
     """Returns the person to whom this identity is linked; None if it is new here."""
-    row = conn.execute(
-        "update identities i set used_at = now(), label = %s from users u"
-        " where i.issuer = %s and i.subject = %s and u.id = i.user_id and u.erased_at is null"
-        " returning u.id",
-        (proved.label, proved.issuer, proved.subject),
-    ).fetchone()
-    return None if row is None else UserId(row[0])
+    return fetch_optional(
+        conn,
+        UserId,
+        """update identities i set used_at = now(), label = %(label)s from users u
+        where i.issuer = %(issuer)s and i.subject = %(subject)s and u.id = i.user_id
+          and u.erased_at is null returning u.id""",
+        {"label": proved.label, "issuer": proved.issuer, "subject": proved.subject},
+    )
 
 
 def link_identity(conn: Connection, user_id: UserId, proved: ProvedIdentity) -> None:
@@ -56,8 +56,8 @@ def link_identity(conn: Connection, user_id: UserId, proved: ProvedIdentity) -> 
     try:
         with atomic(conn):
             conn.execute(
-                "insert into identities (id, user_id, issuer, subject, label, used_at)"
-                " values (%s, %s, %s, %s, %s, now())",
+                """insert into identities (id, user_id, issuer, subject, label, used_at)
+                values (%s, %s, %s, %s, %s, now())""",
                 (ids.new_id("idn"), user_id, proved.issuer, proved.subject, proved.label),
             )
     except errors.UniqueViolation:
@@ -66,9 +66,10 @@ def link_identity(conn: Connection, user_id: UserId, proved: ProvedIdentity) -> 
 
 def list_identities(conn: Connection, user_id: UserId) -> list[Identity]:
     """Returns a person's identities, oldest first."""
-    with conn.cursor(row_factory=class_row(Identity)) as cur:
-        return cur.execute(
-            "select id, user_id, issuer, label, created_at, used_at from identities"
-            " where user_id = %s order by id",
-            (user_id,),
-        ).fetchall()
+    return fetch(
+        conn,
+        Identity,
+        """select id, user_id, issuer, label, created_at, used_at from identities
+        where user_id = %(user_id)s order by id""",
+        {"user_id": user_id},
+    )

@@ -104,19 +104,19 @@ def read_providers(text: str) -> tuple[IdentityProvider, ...]:
         raise ValueError(f"{SETTING}: write a JSON list: {error}") from None
     if not isinstance(listed, list):
         raise ValueError(f"{SETTING}: write a JSON list")
-    found = []
+    providers = []
     for number, item in enumerate(listed, 1):
         try:
-            found.append(IdentityProvider.model_validate(item))
+            providers.append(IdentityProvider.model_validate(item))
         except ValidationError as error:
             first = error.errors(include_input=False, include_url=False)[0]
             place = ".".join(str(part) for part in first["loc"]) or "the whole"
             raise ValueError(f"{SETTING}: provider {number}, {place}: {first['msg']}") from None
-    for what in ("key", "issuer"):
-        values = [getattr(one, what) for one in found]
+    for field in ("key", "issuer"):
+        values = [getattr(provider, field) for provider in providers]
         if len(set(values)) < len(values):
-            raise ValueError(f"{SETTING}: two providers have the same {what}")
-    return tuple(found)
+            raise ValueError(f"{SETTING}: two providers have the same {field}")
+    return tuple(providers)
 
 
 def is_loopback(host: str) -> bool:

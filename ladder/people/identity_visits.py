@@ -135,14 +135,14 @@ class ProviderClient:
         """Exchanges the code and returns whose account it is. Raises ProviderError."""
         if self.provider.kind == "github":
             return self._finish_github(code, verifier, redirect_uri)
-        known = self._read()
-        methods = known.metadata.token_endpoint_auth_methods_supported
+        settings = self._read()
+        methods = settings.metadata.token_endpoint_auth_methods_supported
         token = self._fetch_token(
-            known.metadata.token_endpoint, code, verifier, redirect_uri, methods
+            settings.metadata.token_endpoint, code, verifier, redirect_uri, methods
         )
         claims = self._check_id_token(token, nonce)
-        if "email" not in claims and known.metadata.userinfo_endpoint:
-            more = self._get_json(known.metadata.userinfo_endpoint, str(token["access_token"]))
+        if "email" not in claims and settings.metadata.userinfo_endpoint:
+            more = self._get_json(settings.metadata.userinfo_endpoint, str(token["access_token"]))
             if not isinstance(more, dict) or more.get("sub") != claims["sub"]:
                 raise self._fault("its userinfo is of another person")
             claims = {**more, **claims}
@@ -195,8 +195,8 @@ class ProviderClient:
         except (InvalidClaimError, MissingClaimError) as error:
             name = getattr(error, "claim", "") or "a claim"
             hint = "; compare the clock of this site with the provider's"
-            told = f"its token is not valid ({name})"
-            raise self._fault(told + (hint if name in ("iat", "nbf") else "")) from None
+            reason = f"its token is not valid ({name})"
+            raise self._fault(reason + (hint if name in ("iat", "nbf") else "")) from None
         except Exception:  # claims of other types than the standard's
             raise self._fault("its token cannot be read") from None
         return dict(claims)
@@ -242,30 +242,30 @@ class ProviderClient:
     def read_metadata(self) -> Metadata:
         """Asks the provider for its metadata, whose issuer may be another. Raises ProviderError."""
         issuer = self.provider.issuer
-        told = self._get_json(f"{issuer.rstrip('/')}/.well-known/openid-configuration")
+        answer = self._get_json(f"{issuer.rstrip('/')}/.well-known/openid-configuration")
         try:
-            return Metadata.model_validate(told)
+            return Metadata.model_validate(answer)
         except ValidationError as error:
             place = ".".join(str(part) for part in error.errors()[0]["loc"])
             raise self._fault(f"its metadata lacks a usable {place}") from None
 
     def _read_now(self) -> _Known:
-        found, issuer = self.read_metadata(), self.provider.issuer
-        if found.issuer != issuer:
+        metadata, issuer = self.read_metadata(), self.provider.issuer
+        if metadata.issuer != issuer:
             raise self._fault(
-                f"its metadata names another issuer: {found.issuer!r}, not {issuer!r}"
+                f"its metadata names another issuer: {metadata.issuer!r}, not {issuer!r}"
             )
         scheme = f"{issuer.partition(':')[0]}://"
-        addresses = [found.authorization_endpoint, found.token_endpoint, found.jwks_uri]
-        for address in (*addresses, *filter(None, [found.userinfo_endpoint])):
+        addresses = [metadata.authorization_endpoint, metadata.token_endpoint, metadata.jwks_uri]
+        for address in (*addresses, *filter(None, [metadata.userinfo_endpoint])):
             if not address.startswith(("https://", scheme)) or not address.isprintable():
                 raise self._fault(f"its metadata names an address without https: {address!r}")
-        listed = self._get_json(found.jwks_uri)
+        listed = self._get_json(metadata.jwks_uri)
         told_keys = listed.get("keys") if isinstance(listed, dict) else None
         keys = _readable_keys(told_keys if isinstance(told_keys, list) else [])
         if not keys:
             raise self._fault("its keys cannot be read")
-        return _Known(found, KeySet(keys), time.monotonic())
+        return _Known(metadata, KeySet(keys), time.monotonic())
 
     def _finish_github(self, code: str, verifier: str, redirect_uri: str) -> ProvedIdentity:
         issuer = self.provider.issuer
@@ -283,12 +283,12 @@ class ProviderClient:
             raise self._fault("it did not say whose account this is")
         login = _text(user.get("login")) or "an account"
         listed = self._get_json(f"{api}/user/emails", access)
-        addresses = [each for each in listed if isinstance(each, dict)] if listed else []
-        addresses.sort(key=lambda each: each.get("primary") is not True)
+        addresses = [entry for entry in listed if isinstance(entry, dict)] if listed else []
+        addresses.sort(key=lambda entry: entry.get("primary") is not True)
         verified = [
-            _address_or_none(each.get("email"))
-            for each in addresses
-            if each.get("verified") is True
+            _address_or_none(entry.get("email"))
+            for entry in addresses
+            if entry.get("verified") is True
         ]
         address = next(filter(None, verified), None)
         return ProvedIdentity(issuer, str(user["id"]), login[:100], login[:60], address)
@@ -305,8 +305,8 @@ class ProviderClient:
                 code_verifier=verifier,
             )
         except OAuth2Error as error:
-            told = _text(error.error) or "an error"
-            raise self._fault(f"it refused the code ({told[:60]})") from None
+            reason = _text(error.error) or "an error"
+            raise self._fault(f"it refused the code ({reason[:60]})") from None
         except ValueError:
             raise self._fault("it sent no token") from None
         return dict(token)
@@ -347,8 +347,8 @@ class ProviderClient:
             raise ProviderError(f"{self.provider.name} cannot be reached: {error}") from None
         return _JsonAnswer(answer.status, answer.body, self._fault)
 
-    def _fault(self, what: str) -> ProviderError:
-        return ProviderError(f"the answer of {self.provider.name} is not valid: {what[:300]}")
+    def _fault(self, reason: str) -> ProviderError:
+        return ProviderError(f"the answer of {self.provider.name} is not valid: {reason[:300]}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -394,11 +394,11 @@ def _text(value: object) -> str:
 
 def _readable_keys(listed: list[Any]) -> list[Key]:
     """The keys that this site can use; one of another form hinders no other."""
-    found = []
-    for each in listed:
+    keys = []
+    for key in listed:
         with contextlib.suppress(Exception):  # hostile values raise errors of several parsers
-            found.append(JWKRegistry.import_key(each))
-    return found
+            keys.append(JWKRegistry.import_key(key))
+    return keys
 
 
 def _address_or_none(value: object) -> str | None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from psycopg import errors
 
-from ladder.database.db import Connection, atomic
+from ladder.database.db import Connection, atomic, fetch_one, fetch_optional
 from ladder.errors import Conflict, LimitReached, NotFound
 from ladder.ids import UserId
 from ladder.mail import normal_address
@@ -22,10 +22,9 @@ HOUR: Final = timedelta(hours=1)
 
 def proven_address(conn: Connection, user_id: UserId) -> str | None:
     """Returns the mail address that this person proved; None without one."""
-    row = conn.execute(
-        "select address from mail_addresses where user_id = %s", (user_id,)
-    ).fetchone()
-    return None if row is None else str(row[0])
+    return fetch_optional(
+        conn, str, "select address from mail_addresses where user_id = %s", (user_id,)
+    )
 
 
 def request_address(conn: Connection, user_id: UserId, address: str) -> tuple[str, str]:
@@ -43,11 +42,11 @@ def request_address(conn: Connection, user_id: UserId, address: str) -> tuple[st
 
 def refuse_many_mails(conn: Connection, user_id: UserId, purpose: LinkPurpose) -> None:
     """Raises LimitReached if this account's links of this purpose filled a mailbox lately."""
-    row = conn.execute("select now() from users where id = %s for update", (user_id,)).fetchone()
-    assert row is not None
+    query = "select now() from users where id = %s for update"
+    now = fetch_one(conn, datetime, query, (user_id,))
     sent = one_time_links.count_recent_links(conn, user_id, purpose, HOUR)
     if sent >= MAILS_AN_HOUR:
-        raise LimitReached("mails for one account an hour", sent, MAILS_AN_HOUR, row[0] + HOUR)
+        raise LimitReached("mails for one account an hour", sent, MAILS_AN_HOUR, now + HOUR)
 
 
 def prove_address(conn: Connection, user_id: UserId, secret: str) -> str:
@@ -68,10 +67,10 @@ def store_address(conn: Connection, user_id: UserId, address: str) -> None:
     try:
         with atomic(conn):
             conn.execute(
-                "insert into mail_addresses (user_id, address) values (%s, %s)"
-                " on conflict (user_id) do update"
-                " set address = excluded.address, proven_at = now()",
-                (user_id, address),
+                """insert into mail_addresses (user_id, address) values (%(user_id)s, %(address)s)
+                on conflict (user_id) do update set address = excluded.address,
+                  proven_at = now()""",
+                {"user_id": user_id, "address": address},
             )
     except errors.UniqueViolation:
         raise Conflict(
@@ -83,7 +82,8 @@ def remove_address(conn: Connection, user_id: UserId) -> None:
     """Forgets this person's address, and makes links to it useless."""
     conn.execute("delete from mail_addresses where user_id = %s", (user_id,))
     conn.execute(
-        "update one_time_links set expires_at = now() where user_id = %s and address is not null"
-        " and used_at is null and expires_at > now()",
-        (user_id,),
+        """update one_time_links set expires_at = now()
+        where user_id = %(user_id)s and address is not null and used_at is null
+          and expires_at > now()""",
+        {"user_id": user_id},
     )

@@ -9,9 +9,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
-from psycopg.rows import class_row
-
-from ladder.database.db import Connection
+from ladder.database.db import Connection, fetch_one
 from ladder.errors import NotFound
 from ladder.ids import UserId
 
@@ -66,49 +64,48 @@ def create_link(
     if user_id is not None and not is_asked_by_anybody:
         end_links(conn, user_id, purpose)
     secret = secrets.token_urlsafe(32)
-    with conn.cursor(row_factory=class_row(OneTimeLink)) as cur:
-        made = cur.execute(
-            "insert into one_time_links (hash, purpose, user_id, address, created_by, expires_at)"
-            " values (%s, %s, %s, %s, %s, now() + %s)"
-            " returning purpose, user_id, address, created_at, expires_at",
-            (
-                _hash_secret(secret),
-                purpose,
-                user_id,
-                address,
-                created_by,
-                LIVES[purpose] if life is None else life,
-            ),
-        ).fetchone()
-    assert made is not None
-    return made, secret
+    link = fetch_one(
+        conn,
+        OneTimeLink,
+        """insert into one_time_links (hash, purpose, user_id, address, created_by, expires_at)
+        values (%s, %s, %s, %s, %s, now() + %s)
+        returning purpose, user_id, address, created_at, expires_at""",
+        (
+            _hash_secret(secret),
+            purpose,
+            user_id,
+            address,
+            created_by,
+            LIVES[purpose] if life is None else life,
+        ),
+    )
+    return link, secret
 
 
 def read_link(conn: Connection, purpose: LinkPurpose, secret: str) -> OneTimeLink:
     """Returns the link with this secret and leaves it valid. Raises NotFound."""
-    with conn.cursor(row_factory=class_row(OneTimeLink)) as cur:
-        found = cur.execute(
-            "select purpose, user_id, address, created_at, expires_at from one_time_links"
-            " where hash = %s and purpose = %s and used_at is null and expires_at > now()",
-            (_hash_secret(secret), purpose),
-        ).fetchone()
-    if found is None:
-        raise NotFound(WRONG_LINK)
-    return found
+    return fetch_one(
+        conn,
+        OneTimeLink,
+        """select purpose, user_id, address, created_at, expires_at from one_time_links
+        where hash = %(hash)s and purpose = %(purpose)s and used_at is null
+          and expires_at > now()""",
+        {"hash": _hash_secret(secret), "purpose": purpose},
+        NotFound(WRONG_LINK),
+    )
 
 
 def use_link(conn: Connection, purpose: LinkPurpose, secret: str) -> OneTimeLink:
     """Returns the link with this secret and uses it up. Raises NotFound, also for a second use."""
-    with conn.cursor(row_factory=class_row(OneTimeLink)) as cur:
-        found = cur.execute(
-            "update one_time_links set used_at = now() where hash = %s and purpose = %s"
-            " and used_at is null and expires_at > now()"
-            " returning purpose, user_id, address, created_at, expires_at",
-            (_hash_secret(secret), purpose),
-        ).fetchone()
-    if found is None:
-        raise NotFound(WRONG_LINK)
-    return found
+    return fetch_one(
+        conn,
+        OneTimeLink,
+        """update one_time_links set used_at = now()
+        where hash = %(hash)s and purpose = %(purpose)s and used_at is null and expires_at > now()
+        returning purpose, user_id, address, created_at, expires_at""",
+        {"hash": _hash_secret(secret), "purpose": purpose},
+        NotFound(WRONG_LINK),
+    )
 
 
 def delete_old_links(conn: Connection) -> int:
@@ -121,9 +118,10 @@ def delete_old_links(conn: Connection) -> int:
 def end_links(conn: Connection, user_id: UserId, purpose: LinkPurpose) -> None:
     """Ends the unused links of this person and purpose."""
     conn.execute(
-        "update one_time_links set expires_at = now() where user_id = %s and purpose = %s"
-        " and used_at is null and expires_at > now()",
-        (user_id, purpose),
+        """update one_time_links set expires_at = now()
+        where user_id = %(user_id)s and purpose = %(purpose)s and used_at is null
+          and expires_at > now()""",
+        {"user_id": user_id, "purpose": purpose},
     )
 
 
@@ -131,24 +129,26 @@ def count_recent_links(
     conn: Connection, user_id: UserId, purpose: LinkPurpose, span: timedelta
 ) -> int:
     """The number of links of this purpose that were mailed for this person in this time."""
-    row = conn.execute(
-        "select count(*) from one_time_links where user_id = %s and purpose = %s"
-        " and address is not null and created_at > now() - %s",
-        (user_id, purpose, span),
-    ).fetchone()
-    assert row is not None
-    return int(row[0])
+    return fetch_one(
+        conn,
+        int,
+        """select count(*) from one_time_links
+        where user_id = %(user_id)s and purpose = %(purpose)s and address is not null
+          and created_at > now() - %(span)s""",
+        {"user_id": user_id, "purpose": purpose, "span": span},
+    )
 
 
 def count_links_to(conn: Connection, address: str, purpose: LinkPurpose, span: timedelta) -> int:
     """The number of links of this purpose that were mailed to this address in this time."""
-    row = conn.execute(
-        "select count(*) from one_time_links where lower(address) = lower(%s) and purpose = %s"
-        " and created_at > now() - %s",
-        (address, purpose, span),
-    ).fetchone()
-    assert row is not None
-    return int(row[0])
+    return fetch_one(
+        conn,
+        int,
+        """select count(*) from one_time_links
+        where lower(address) = lower(%(address)s) and purpose = %(purpose)s
+          and created_at > now() - %(span)s""",
+        {"address": address, "purpose": purpose, "span": span},
+    )
 
 
 def _hash_secret(secret: str) -> bytes:

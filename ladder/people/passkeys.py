@@ -16,7 +16,6 @@ from urllib.parse import urlsplit
 
 import webauthn
 from psycopg import errors
-from psycopg.rows import class_row
 from webauthn.helpers import base64url_to_bytes, parse_client_data_json
 from webauthn.helpers.structs import (
     AuthenticatorSelectionCriteria,
@@ -26,7 +25,7 @@ from webauthn.helpers.structs import (
 )
 
 from ladder import ids
-from ladder.database.db import Connection, atomic
+from ladder.database.db import Connection, atomic, fetch, fetch_one
 from ladder.errors import Conflict, Invalid
 from ladder.ids import PasskeyId, UserId
 from ladder.people import sign_in_steps
@@ -65,15 +64,15 @@ def site_of(base_url: str) -> PasskeySite | None:
 
     They offer them for names, not for IP addresses, and only with https or on ``localhost``.
     """
-    found = urlsplit(base_url)
-    host = found.hostname or ""
+    address = urlsplit(base_url)
+    host = address.hostname or ""
     try:
         ipaddress.ip_address(host)
     except ValueError:
         is_local = host == "localhost" or host.endswith(".localhost")
-        if host and (found.scheme == "https" or is_local):
-            port = f":{found.port}" if found.port else ""
-            return PasskeySite(f"{found.scheme}://{host}{port}", host)
+        if host and (address.scheme == "https" or is_local):
+            port = f":{address.port}" if address.port else ""
+            return PasskeySite(f"{address.scheme}://{host}{port}", host)
     return None
 
 
@@ -81,8 +80,8 @@ def begin_registration(
     conn: Connection, site: PasskeySite, user: User, browser: bytes
 ) -> dict[str, Any]:
     """Returns the options for ``navigator.credentials.create``. Raises Conflict above 20."""
-    known = _credential_ids(conn, user.id)
-    _refuse_many_passkeys(known)
+    credential_ids = _credential_ids(conn, user.id)
+    _refuse_many_passkeys(credential_ids)
     options = webauthn.generate_registration_options(
         rp_id=site.host,
         rp_name="Pecking Order",
@@ -92,13 +91,15 @@ def begin_registration(
             resident_key=ResidentKeyRequirement.REQUIRED,
             user_verification=UserVerificationRequirement.REQUIRED,
         ),
-        exclude_credentials=[PublicKeyCredentialDescriptor(id=one) for one in known],
+        exclude_credentials=[
+            PublicKeyCredentialDescriptor(id=credential_id) for credential_id in credential_ids
+        ],
     )
     sign_in_steps.begin_step(
         conn, StepPurpose.ADD_PASSKEY, options.challenge, browser, user_id=user.id
     )
-    told: dict[str, Any] = json.loads(webauthn.options_to_json(options))
-    return told
+    answer: dict[str, Any] = json.loads(webauthn.options_to_json(options))
+    return answer
 
 
 def finish_registration(
@@ -107,7 +108,7 @@ def finish_registration(
     """Stores the passkey that the browser made. Raises Invalid and Conflict."""
     challenge = _finish_challenge(conn, StepPurpose.ADD_PASSKEY, answer, browser, user_id)
     try:
-        made = webauthn.verify_registration_response(
+        registration = webauthn.verify_registration_response(
             credential=answer,
             expected_challenge=challenge,
             expected_rp_id=site.host,
@@ -117,25 +118,26 @@ def finish_registration(
     except Exception as error:  # hostile bytes raise errors of several parsers
         raise _refusal(error) from None
     try:
-        with atomic(conn), conn.cursor(row_factory=class_row(Passkey)) as cur:
+        with atomic(conn):
             conn.execute("select 1 from users where id = %s for no key update", (user_id,))
             _refuse_many_passkeys(_credential_ids(conn, user_id))
-            stored = cur.execute(
-                "insert into passkeys (id, user_id, credential_id, public_key, sign_count, name)"
-                " values (%s, %s, %s, %s, %s, %s) returning id, user_id, name, created_at, used_at",
+            return fetch_one(
+                conn,
+                Passkey,
+                """insert into passkeys (id, user_id, credential_id, public_key, sign_count, name)
+                values (%s, %s, %s, %s, %s, %s)
+                returning id, user_id, name, created_at, used_at""",
                 (
                     ids.new_id("psk"),
                     user_id,
-                    made.credential_id,
-                    made.credential_public_key,
-                    made.sign_count,
+                    registration.credential_id,
+                    registration.credential_public_key,
+                    registration.sign_count,
                     name,
                 ),
-            ).fetchone()
+            )
     except errors.UniqueViolation:
         raise Conflict("choose another passkey: this one is registered already") from None
-    assert stored is not None
-    return stored
 
 
 def begin_sign_in(
@@ -149,12 +151,14 @@ def begin_sign_in(
     allowed = [] if user_id is None else _credential_ids(conn, user_id)
     options = webauthn.generate_authentication_options(
         rp_id=site.host,
-        allow_credentials=[PublicKeyCredentialDescriptor(id=one) for one in allowed],
+        allow_credentials=[
+            PublicKeyCredentialDescriptor(id=credential_id) for credential_id in allowed
+        ],
         user_verification=UserVerificationRequirement.REQUIRED,
     )
     sign_in_steps.begin_step(conn, _purpose(user_id), options.challenge, browser, user_id=user_id)
-    told: dict[str, Any] = json.loads(webauthn.options_to_json(options))
-    return told
+    answer: dict[str, Any] = json.loads(webauthn.options_to_json(options))
+    return answer
 
 
 def finish_sign_in(
@@ -170,10 +174,10 @@ def finish_sign_in(
     """
     challenge = _finish_challenge(conn, _purpose(user_id), answer, browser, user_id)
     row = conn.execute(
-        "select p.id, p.user_id, p.public_key, p.sign_count from passkeys p"
-        " join users u on u.id = p.user_id"
-        " where p.credential_id = %s and u.erased_at is null for update of p",
-        (_credential_id(answer),),
+        """select p.id, p.user_id, p.public_key, p.sign_count from passkeys p
+        join users u on u.id = p.user_id
+        where p.credential_id = %(credential_id)s and u.erased_at is null for update of p""",
+        {"credential_id": _credential_id(answer)},
     ).fetchone()
     if row is None or (user_id is not None and row[1] != user_id):
         raise Invalid("passkey", UNKNOWN)
@@ -201,16 +205,17 @@ def finish_sign_in(
 
 def list_passkeys(conn: Connection, user_id: UserId) -> list[Passkey]:
     """Returns a person's passkeys, oldest first."""
-    with conn.cursor(row_factory=class_row(Passkey)) as cur:
-        return cur.execute(
-            "select id, user_id, name, created_at, used_at from passkeys"
-            " where user_id = %s order by id",
-            (user_id,),
-        ).fetchall()
+    return fetch(
+        conn,
+        Passkey,
+        """select id, user_id, name, created_at, used_at from passkeys
+        where user_id = %(user_id)s order by id""",
+        {"user_id": user_id},
+    )
 
 
-def _refuse_many_passkeys(known: Sized) -> None:
-    if len(known) >= MOST_PASSKEYS:
+def _refuse_many_passkeys(credential_ids: Sized) -> None:
+    if len(credential_ids) >= MOST_PASSKEYS:
         raise Conflict(f"remove a passkey first: you have {MOST_PASSKEYS}")
 
 
@@ -243,9 +248,9 @@ def _credential_id(answer: str) -> bytes:
 
 
 def _user_handle(answer: str) -> bytes | None:
-    told = json.loads(answer)["response"].get("userHandle")
+    handle = json.loads(answer)["response"].get("userHandle")
     try:
-        return base64url_to_bytes(str(told)) if told else None
+        return base64url_to_bytes(str(handle)) if handle else None
     except ValueError:
         raise Invalid("passkey", BROKEN) from None
 
@@ -253,14 +258,14 @@ def _user_handle(answer: str) -> bytes | None:
 def _part(answer: str, *names: str) -> str:
     """A text in the browser's answer. Raises Invalid for any other form of answer."""
     try:
-        found = json.loads(answer) if len(answer) <= MOST_ANSWER_CHARACTERS else None
+        part = json.loads(answer) if len(answer) <= MOST_ANSWER_CHARACTERS else None
     except (ValueError, RecursionError):
-        found = None
+        part = None
     for name in names:
-        found = found.get(name) if isinstance(found, dict) else None
-    if not isinstance(found, str) or not found.isascii():
+        part = part.get(name) if isinstance(part, dict) else None
+    if not isinstance(part, str) or not part.isascii():
         raise Invalid("passkey", BROKEN)
-    return found
+    return part
 
 
 def _refusal(error: Exception) -> Invalid:

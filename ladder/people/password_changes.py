@@ -11,29 +11,29 @@ from ladder.people.records import Viewer
 from ladder.people.sessions import SignInMethod
 
 
-def asks_present_password(conn: Connection, who: Viewer, session_id: SessionId) -> bool:
+def asks_present_password(conn: Connection, viewer: Viewer, session_id: SessionId) -> bool:
     """Whether a new password needs the present one.
 
     It does not if the session was just confirmed by something else: the person may have forgotten
     the password.
     """
-    assert who.user_id is not None
-    if not passwords.has_password(conn, who.user_id):
+    assert viewer.user_id is not None
+    if not passwords.has_password(conn, viewer.user_id):
         return False
     try:
-        method = confirmation.require_recent_confirmation(conn, who, session_id)
+        method = confirmation.require_recent_confirmation(conn, viewer, session_id)
     except LadderError:
         return True
     return method is SignInMethod.PASSWORD
 
 
-def require_change(conn: Connection, who: Viewer, session_id: SessionId) -> bool:
+def require_change(conn: Connection, viewer: Viewer, session_id: SessionId) -> bool:
     """Whether the change needs the present password. Raises Forbidden and ConfirmationNeeded for a
     session that may not change it."""
-    sessions.require_full_session(conn, who, session_id)
-    asks_present = asks_present_password(conn, who, session_id)
+    sessions.require_full_session(conn, viewer, session_id)
+    asks_present = asks_present_password(conn, viewer, session_id)
     if not asks_present:
-        confirmation.require_recent_confirmation(conn, who, session_id)
+        confirmation.require_recent_confirmation(conn, viewer, session_id)
     return asks_present
 
 

@@ -14,7 +14,7 @@ from typing import Final
 from argon2 import PasswordHasher, Type
 from argon2.exceptions import InvalidHashError, VerificationError
 
-from ladder.database.db import Connection, atomic_function
+from ladder.database.db import Connection, atomic_function, exists
 from ladder.errors import Invalid
 from ladder.ids import UserId
 from ladder.slugs import name_key, normal_text
@@ -91,9 +91,9 @@ def refuse_weak_password(password: str, name: str) -> None:
 def store_hash(conn: Connection, user_id: UserId, hashed: str) -> None:
     """Sets or replaces a person's password by its hash."""
     conn.execute(
-        "insert into passwords (user_id, hash) values (%s, %s) on conflict (user_id)"
-        " do update set hash = excluded.hash, changed_at = now()",
-        (user_id, hashed),
+        """insert into passwords (user_id, hash) values (%(user_id)s, %(hashed)s)
+        on conflict (user_id) do update set hash = excluded.hash, changed_at = now()""",
+        {"user_id": user_id, "hashed": hashed},
     )
 
 
@@ -104,9 +104,9 @@ def stored_hash(conn: Connection, name: str) -> tuple[UserId, str] | None:
     transaction: it takes a while.
     """
     row = conn.execute(
-        "select u.id, p.hash from users u join passwords p on p.user_id = u.id"
-        " where lower(u.name) = lower(%s) and u.erased_at is null",
-        (normal_text(name),),
+        """select u.id, p.hash from users u join passwords p on p.user_id = u.id
+        where lower(u.name) = lower(%(name)s) and u.erased_at is null""",
+        {"name": normal_text(name)},
     ).fetchone()
     return None if row is None else (UserId(row[0]), str(row[1]))
 
@@ -123,5 +123,4 @@ def remove_password(conn: Connection, user_id: UserId) -> None:
 
 def has_password(conn: Connection, user_id: UserId) -> bool:
     """Whether the person has a password."""
-    found = conn.execute("select 1 from passwords where user_id = %s", (user_id,)).fetchone()
-    return found is not None
+    return exists(conn, "select 1 from passwords where user_id = %s", (user_id,))

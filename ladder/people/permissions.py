@@ -156,7 +156,7 @@ def _may_see_match(viewer: Viewer, match: MatchResource) -> bool:
         return (
             _took_part(viewer, match)
             or _is_host(viewer, match.league)
-            or all(_is_grader_of(viewer, match.league.league_id, one) for one in match.team_ids)
+            or all(_is_grader_of(viewer, match.league.league_id, team) for team in match.team_ids)
         )
     if match.kind is MatchKind.TOURNAMENT and not _may_see_result(viewer, match):
         return False

@@ -20,11 +20,11 @@ def check_issuers(clients: Collection[ProviderClient]) -> None:
     Raises ValueError, with both values, for a provider that names another issuer: nobody could sign
     in. One that gives no metadata is logged, because it may do so later.
     """
-    asked = [client for client in clients if client.provider.kind == "openid"]
-    if not asked:
+    issuers = [client for client in clients if client.provider.kind == "openid"]
+    if not issuers:
         return
-    threads = ThreadPoolExecutor(len(asked), thread_name_prefix="providers")
-    answers = {threads.submit(client.read_metadata): client.provider for client in asked}
+    threads = ThreadPoolExecutor(len(issuers), thread_name_prefix="providers")
+    answers = {threads.submit(client.read_metadata): client.provider for client in issuers}
     done, late = wait(answers, WAIT_SECONDS)
     threads.shutdown(wait=False)
     for answer in late:

@@ -13,7 +13,7 @@ from typing import Final
 
 from psycopg import sql
 
-from ladder.database.db import Connection
+from ladder.database.db import Connection, fetch_one
 from ladder.errors import LimitReached
 from ladder.ids import LeagueId, TeamId, UserId
 from ladder.people.instance_settings import QUOTA, read_setting
@@ -44,52 +44,53 @@ def default_quotas() -> dict[str, int]:
 
 def check_token_quota(conn: Connection, user_id: UserId) -> None:
     """Raises LimitReached if a person created too many tokens today."""
-    made = _count_made_today(conn, "tokens", "user_id", "users", user_id)
-    _refuse_above(conn, "tokens", "tokens a day", made)
+    count = _count_made_today(conn, "tokens", "user_id", "users", user_id)
+    _refuse_above(conn, "tokens", "tokens a day", count)
 
 
 def check_league_quota(conn: Connection, user_id: UserId) -> None:
     """Raises LimitReached if a person created too many leagues today."""
-    made = _count_made_today(conn, "leagues", "created_by", "users", user_id)
-    _refuse_above(conn, "leagues", "leagues a day", made)
+    count = _count_made_today(conn, "leagues", "created_by", "users", user_id)
+    _refuse_above(conn, "leagues", "leagues a day", count)
 
 
 def check_season_quota(conn: Connection, league_id: LeagueId) -> None:
     """Raises LimitReached if a league got too many seasons today."""
-    made = _count_made_today(conn, "seasons", "league_id", "leagues", league_id)
-    _refuse_above(conn, "seasons", "seasons of a league a day", made)
+    count = _count_made_today(conn, "seasons", "league_id", "leagues", league_id)
+    _refuse_above(conn, "seasons", "seasons of a league a day", count)
 
 
 def check_invitation_quota(conn: Connection, league_id: LeagueId) -> None:
     """Raises LimitReached if a league got too many codes today."""
-    made = _count_made_today(conn, "invitations", "league_id", "leagues", league_id)
-    _refuse_above(conn, "invitations", "invitation codes of a league a day", made)
+    count = _count_made_today(conn, "invitations", "league_id", "leagues", league_id)
+    _refuse_above(conn, "invitations", "invitation codes of a league a day", count)
 
 
 def check_request_quota(conn: Connection, user_id: UserId) -> None:
     """Raises LimitReached if a person asked to join too many leagues today."""
-    made = _count_made_today(conn, "join_requests", "user_id", "users", user_id)
-    _refuse_above(conn, "requests", "requests to join leagues a day", made)
+    count = _count_made_today(conn, "join_requests", "user_id", "users", user_id)
+    _refuse_above(conn, "requests", "requests to join leagues a day", count)
 
 
 def check_agent_quota(conn: Connection, team_id: TeamId) -> None:
     """Raises LimitReached if a team created too many agents today."""
-    made = _count_made_today(conn, "agents", "team_id", "teams", team_id)
-    _refuse_above(conn, "agents", "agents of a team a day", made)
+    count = _count_made_today(conn, "agents", "team_id", "teams", team_id)
+    _refuse_above(conn, "agents", "agents of a team a day", count)
 
 
 def check_upload_quota(conn: Connection, team_id: TeamId) -> None:
     """Raises LimitReached if a team uploaded too many bundles or bytes today, in all seasons."""
     conn.execute("select 1 from teams where id = %s for no key update", (team_id,))
-    row = conn.execute(
-        "select count(*), coalesce(sum(s.size_bytes), 0) from submissions s"
-        " join agents a on a.id = s.agent_id"
-        " where a.team_id = %s and s.created_at >= date_trunc('day', now(), 'utc')",
-        (team_id,),
-    ).fetchone()
-    assert row is not None
-    _refuse_above(conn, "uploads", "uploads of a team a day, over all seasons", row[0])
-    megabytes = -(-int(row[1]) // (1 << 20))
+    uploads, size_bytes = fetch_one(
+        conn,
+        tuple[int, int],
+        """select count(*), coalesce(sum(s.size_bytes), 0) from submissions s
+        join agents a on a.id = s.agent_id
+        where a.team_id = %(team_id)s and s.created_at >= date_trunc('day', now(), 'utc')""",
+        {"team_id": team_id},
+    )
+    _refuse_above(conn, "uploads", "uploads of a team a day, over all seasons", uploads)
+    megabytes = -(-int(size_bytes) // (1 << 20))
     _refuse_above(conn, "upload_mb", "megabytes uploaded by a team a day", megabytes)
 
 
@@ -100,19 +101,15 @@ def _count_made_today(conn: Connection, table: str, column: str, owners: str, ow
     count = sql.SQL(
         "select count(*) from {} where {} = %s and created_at >= date_trunc('day', now(), 'utc')"
     )
-    found = conn.execute(
-        count.format(sql.Identifier(table), sql.Identifier(column)), (owner,)
-    ).fetchone()
-    assert found is not None
-    return int(found[0])
+    return fetch_one(
+        conn, int, count.format(sql.Identifier(table), sql.Identifier(column)), (owner,)
+    )
 
 
-def _refuse_above(conn: Connection, name: str, limit: str, made: int) -> None:
-    """Raises LimitReached if ``made`` is above the quota with this name."""
+def _refuse_above(conn: Connection, name: str, limit: str, count: int) -> None:
+    """Raises LimitReached if ``count`` is above the quota with this name."""
     chosen = read_setting(conn, f"{QUOTA}{name}")
     allowed = default_quotas()[name] if chosen is None else int(chosen)
-    if made > allowed:
-        found = conn.execute("select date_trunc('day', now(), 'utc') + interval '1 day'").fetchone()
-        assert found is not None
-        resets_at: datetime = found[0]
-        raise LimitReached(limit, allowed, allowed, resets_at)
+    if count > allowed:
+        query = "select date_trunc('day', now(), 'utc') + interval '1 day'"
+        raise LimitReached(limit, allowed, allowed, fetch_one(conn, datetime, query))

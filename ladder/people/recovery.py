@@ -10,7 +10,7 @@ import secrets
 from datetime import datetime, timedelta
 from typing import Final
 
-from ladder.database.db import Connection, atomic_function
+from ladder.database.db import Connection, atomic_function, exists, fetch_one
 from ladder.errors import Invalid, LimitReached, NotFound
 from ladder.ids import UserId
 from ladder.mail import normal_address
@@ -45,23 +45,25 @@ def create_codes(conn: Connection, user_id: UserId) -> list[str]:
 
 def count_unused_codes(conn: Connection, user_id: UserId) -> int:
     """The number of codes that still sign this person in."""
-    row = conn.execute(
-        "select count(*) from recovery_codes where user_id = %s and used_at is null", (user_id,)
-    ).fetchone()
-    assert row is not None
-    return int(row[0])
+    return fetch_one(
+        conn,
+        int,
+        "select count(*) from recovery_codes where user_id = %s and used_at is null",
+        (user_id,),
+    )
 
 
 def use_code(conn: Connection, code: str) -> UserId:
     """Returns the person of this code and uses it up. Raises Invalid, also for a second use."""
-    row = conn.execute(
-        "update recovery_codes c set used_at = now() from users u where c.hash = %s"
-        " and c.used_at is null and u.id = c.user_id and u.erased_at is null returning u.id",
-        (_hash_code(code),),
-    ).fetchone()
-    if row is None:
-        raise Invalid("code", WRONG_CODE)
-    return UserId(row[0])
+    return fetch_one(
+        conn,
+        UserId,
+        """update recovery_codes c set used_at = now() from users u
+        where c.hash = %(hash)s and c.used_at is null and u.id = c.user_id and u.erased_at is null
+        returning u.id""",
+        {"hash": _hash_code(code)},
+        Invalid("code", WRONG_CODE),
+    )
 
 
 @atomic_function
@@ -74,8 +76,7 @@ def create_administrator_link(
     link's secret and its expiry. Raises NotFound.
     """
     user = users.get_user(conn, user_id)
-    erased = conn.execute("select erased_at from users where id = %s", (user_id,)).fetchone()
-    if erased is None or erased[0] is not None:
+    if not exists(conn, "select 1 from users where id = %s and erased_at is null", (user_id,)):
         raise NotFound.of("user")
     link, secret = one_time_links.create_link(
         conn,
@@ -95,9 +96,9 @@ def create_mailed_link(conn: Connection, address: str) -> tuple[str, str] | None
     which. Raises Invalid for text that is no address.
     """
     row = conn.execute(
-        "select m.user_id, m.address from mail_addresses m join users u on u.id = m.user_id"
-        " where lower(m.address) = lower(%s) and u.erased_at is null",
-        (normal_address(address),),
+        """select m.user_id, m.address from mail_addresses m join users u on u.id = m.user_id
+        where lower(m.address) = lower(%(address)s) and u.erased_at is null""",
+        {"address": normal_address(address)},
     ).fetchone()
     if row is None:
         return None

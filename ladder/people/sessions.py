@@ -14,11 +14,10 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, Final
 
-from psycopg.rows import class_row
 from pydantic import Field
 
 from ladder import ids
-from ladder.database.db import Connection
+from ladder.database.db import Connection, exists, fetch
 from ladder.errors import Forbidden, NotFound
 from ladder.field_types import RECORD
 from ladder.ids import SessionId, TokenId, UserId
@@ -74,9 +73,9 @@ def create_session(
     )
     key = secrets.token_urlsafe(32)
     conn.execute(
-        "insert into sessions"
-        " (id, user_id, token_id, hash, device, expires_at, confirmed_at, confirmed_by)"
-        " values (%s, %s, %s, %s, %s, now() + %s, now(), %s)",
+        """insert into sessions (
+          id, user_id, token_id, hash, device, expires_at, confirmed_at, confirmed_by)
+        values (%s, %s, %s, %s, %s, now() + %s, now(), %s)""",
         (
             ids.new_id("ses"),
             user_id,
@@ -93,12 +92,12 @@ def create_session(
 def viewer_of_session(conn: Connection, key: str) -> tuple[SessionId, Viewer] | None:
     """Returns the session with this key and its person; None if it has ended."""
     row = conn.execute(
-        "select s.id, s.user_id, t.scopes, s.seen_at < now() - %s from sessions s"
-        " left join tokens t on t.id = s.token_id where s.hash = %s"
-        " and s.revoked_at is null and s.expires_at > now()"
-        " and (t.id is null or (t.revoked_at is null"
-        "   and (t.expires_at is null or t.expires_at > now())))",
-        (SEEN_EVERY, _hash_key(key)),
+        """select s.id, s.user_id, t.scopes, s.seen_at < now() - %(seen_every)s from sessions s
+        left join tokens t on t.id = s.token_id
+        where s.hash = %(hash)s and s.revoked_at is null and s.expires_at > now()
+          and (t.id is null
+            or (t.revoked_at is null and (t.expires_at is null or t.expires_at > now())))""",
+        {"seen_every": SEEN_EVERY, "hash": _hash_key(key)},
     ).fetchone()
     if row is None:
         return None
@@ -111,38 +110,40 @@ def viewer_of_session(conn: Connection, key: str) -> tuple[SessionId, Viewer] | 
     return SessionId(session_id), viewer
 
 
-def require_full_session(conn: Connection, who: Viewer, session_id: SessionId | None) -> None:
+def require_full_session(conn: Connection, viewer: Viewer, session_id: SessionId | None) -> None:
     """Raises Forbidden if the session began with a token of few scopes, or with one that expires.
 
     Ask this before a change of the account. So a limited token cannot win more, or last longer.
     """
-    users.require_all_scopes(conn, who)
-    expires = conn.execute(
-        "select 1 from sessions s join tokens t on t.id = s.token_id"
-        " where s.id = %s and t.expires_at is not null",
-        (session_id,),
-    ).fetchone()
-    if expires is not None:
+    users.require_all_scopes(conn, viewer)
+    expires = exists(
+        conn,
+        """select 1 from sessions s join tokens t on t.id = s.token_id
+        where s.id = %(session_id)s and t.expires_at is not null""",
+        {"session_id": session_id},
+    )
+    if expires:
         raise Forbidden("Sign in with your password: this session began with a token that expires.")
 
 
 def list_sessions(conn: Connection, user_id: UserId) -> list[Session]:
     """Returns a person's sessions that have not ended, the last used first."""
-    with conn.cursor(row_factory=class_row(Session)) as cur:
-        return cur.execute(
-            "select s.id, s.user_id, s.device, s.created_at, s.seen_at, s.expires_at"
-            " from sessions s where s.user_id = %s and s.revoked_at is null"
-            " and s.expires_at > now() order by s.seen_at desc, s.id",
-            (user_id,),
-        ).fetchall()
+    return fetch(
+        conn,
+        Session,
+        """select s.id, s.user_id, s.device, s.created_at, s.seen_at, s.expires_at from sessions s
+        where s.user_id = %(user_id)s and s.revoked_at is null and s.expires_at > now()
+        order by s.seen_at desc, s.id""",
+        {"user_id": user_id},
+    )
 
 
 def revoke_session(conn: Connection, user_id: UserId, session_id: SessionId) -> None:
     """Ends a session of this person; a repeat is no error. Raises NotFound."""
     done = conn.execute(
-        "update sessions set revoked_at = coalesce(revoked_at, now())"
-        " where id = %s and user_id = %s",
-        (session_id, user_id),
+        """update sessions set revoked_at = coalesce(revoked_at, now())
+        where id = %(session_id)s and user_id = %(user_id)s""",
+        {"session_id": session_id, "user_id": user_id},
     )
     if done.rowcount == 0:
         raise NotFound.of("session")
@@ -159,9 +160,9 @@ def end_session_of_key(conn: Connection, key: str) -> None:
 def revoke_other_sessions(conn: Connection, user_id: UserId, kept: SessionId | None) -> int:
     """Ends all sessions of this person but one; returns how many ended."""
     return conn.execute(
-        "update sessions set revoked_at = now()"
-        " where user_id = %s and revoked_at is null and id is distinct from %s",
-        (user_id, kept),
+        """update sessions set revoked_at = now()
+        where user_id = %(user_id)s and revoked_at is null and id is distinct from %(kept)s""",
+        {"user_id": user_id, "kept": kept},
     ).rowcount
 
 

@@ -59,8 +59,8 @@ def begin_step(
     """Stores a step for ten minutes. ``browser`` is a digest of the browser's cookie."""
     delete_expired_steps(conn)
     conn.execute(
-        "insert into sign_in_steps (hash, purpose, browser, user_id, details, expires_at)"
-        " values (%s, %s, %s, %s, %s, now() + %s)",
+        """insert into sign_in_steps (hash, purpose, browser, user_id, details, expires_at)
+        values (%s, %s, %s, %s, %s, now() + %s)""",
         (_digest(secret), purpose, browser, user_id, Jsonb(details or {}), LIFE),
     )
 
@@ -76,9 +76,10 @@ def finish_step(conn: Connection, purpose: StepPurpose, secret: bytes, browser: 
     Raises Invalid for an unknown, expired or finished step, and for one of another browser.
     """
     row = conn.execute(
-        "delete from sign_in_steps where hash = %s and purpose = %s and browser = %s"
-        " and expires_at > now() returning user_id, details",
-        (_digest(secret), purpose, browser),
+        """delete from sign_in_steps
+        where hash = %(hash)s and purpose = %(purpose)s and browser = %(browser)s
+          and expires_at > now() returning user_id, details""",
+        {"hash": _digest(secret), "purpose": purpose, "browser": browser},
     ).fetchone()
     if row is None:
         raise Invalid("state", WRONG_STEP)

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Final
 
-from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 from pydantic import Field
 
 from ladder import ids
-from ladder.database.db import Connection
+from ladder.database.db import Connection, fetch
 from ladder.enums import Json
 from ladder.field_types import RECORD
 from ladder.ids import TeamId, UserId
@@ -49,15 +48,16 @@ def record_team_act(
 ) -> None:
     """Writes an act in its own transaction, and a notice to those whom it concerns."""
     conn.execute(
-        "insert into team_audits (id, team_id, by_user, act, subject, details)"
-        " values (%s, %s, %s, %s, %s, %s)",
+        """insert into team_audits (id, team_id, by_user, act, subject, details)
+        values (%s, %s, %s, %s, %s, %s)""",
         (ids.new_id("tau"), team_id, by, act, subject, Jsonb(dict(details or {}))),
     )
     if act in NOTICES:
         # The domain of notices lies above this one, so its SQL function is called.
         conn.execute(
-            "select notices_record(%s, jsonb_build_object('team_id', %s::text, 'user_id', u.id))"
-            " from users u where u.id = %s",  # an invitation by link names no person
+            """select notices_record(%s, jsonb_build_object('team_id', %s::text, 'user_id', u.id))
+            from users u
+            where u.id = %s""",  # an invitation by link names no person
             (NOTICES[act], team_id, subject),
         )
 
@@ -66,11 +66,14 @@ def list_team_acts(
     conn: Connection, team_id: TeamId, *, after: str | None = None, limit: int = 50
 ) -> list[TeamAct]:
     """Returns a team's acts, newest first, after ``after``."""
-    with conn.cursor(row_factory=class_row(TeamAct)) as cur:
-        return cur.execute(
-            "select a.id, a.by_user, u.name as by_name, a.act, a.subject,"
-            " p.name as subject_name, a.details, a.created_at from team_audits a"
-            " left join users u on u.id = a.by_user left join users p on p.id = a.subject"
-            " where a.team_id = %s and (%s::text is null or a.id < %s) order by a.id desc limit %s",
-            (team_id, after, after, limit),
-        ).fetchall()
+    return fetch(
+        conn,
+        TeamAct,
+        """select a.id, a.by_user, u.name as by_name, a.act, a.subject, p.name as subject_name,
+          a.details, a.created_at
+        from team_audits a left join users u on u.id = a.by_user
+        left join users p on p.id = a.subject
+        where a.team_id = %(team_id)s and (%(after)s::text is null or a.id < %(after)s)
+        order by a.id desc limit %(limit)s""",
+        {"team_id": team_id, "after": after, "limit": limit},
+    )

@@ -11,13 +11,12 @@ import secrets
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
-from psycopg.rows import dict_row
 from pydantic import ConfigDict, Field
 
 from ladder import ids
-from ladder.database.db import Connection, atomic_function
+from ladder.database.db import Connection, atomic_function, exists, fetch, fetch_one, insert
 from ladder.errors import Conflict, Forbidden, Invalid, NotFound
 from ladder.field_types import RECORD, AwareDatetime, Name, RequestModel, ShownOnce
 from ladder.ids import TeamId, TeamInvitationId, UserId
@@ -32,20 +31,19 @@ LIFE: Final = timedelta(days=7)
 LONGEST_LIFE: Final = timedelta(days=90)
 MOST_OPEN: Final = 50
 """Open invitations of a team, so that a team cannot fill the pages of others."""
-SELECT: Final = (
-    "select i.id, i.team_id, t.name as team_name, i.user_id, u.name as user_name,"
-    " b.name as by_name, i.max_uses,"
-    " (select count(*) from team_joinings j where j.invitation_id = i.id) as uses,"
-    " i.created_at, i.expires_at, case when i.declined_at is not null then 'declined'"
-    "   when i.revoked_at is not null then 'revoked'"
-    "   when i.max_uses <= (select count(*) from team_joinings j where j.invitation_id = i.id)"
-    "     then 'used_up' when i.expires_at <= now() then 'expired' else 'open' end as state"
-    " from team_invitations i join teams t on t.id = i.team_id"
-    " left join users u on u.id = i.user_id left join users b on b.id = i.created_by"
-)
-OPEN: Final = (
-    "i.declined_at is null and i.revoked_at is null and i.expires_at > now() and i.max_uses >"
-    " (select count(*) from team_joinings j where j.invitation_id = i.id)"
+USES: Final = "(select count(*) from team_joinings j where j.invitation_id = i.id)"
+SELECT: Final = f"""
+    select i.id, i.team_id, t.name as team_name, i.user_id, u.name as user_name,
+      b.name as by_name, i.max_uses, {USES} as uses, i.created_at, i.expires_at,
+      case when i.declined_at is not null then 'declined'
+        when i.revoked_at is not null then 'revoked' when i.max_uses <= {USES} then 'used_up'
+        when i.expires_at <= now() then 'expired' else 'open' end as state
+    from team_invitations i join teams t on t.id = i.team_id
+    left join users u on u.id = i.user_id left join users b on b.id = i.created_by"""
+OPEN: Final = f"""i.declined_at is null and i.revoked_at is null and i.expires_at > now()
+    and i.max_uses > {USES}"""
+WRONG_LINK: Final = (
+    "there is no such invitation: copy the whole link, or ask the team for a new one"
 )
 
 
@@ -126,18 +124,20 @@ def invite(
     until = _checked_end(invitation.expires_at)
     person = invitation.person
     user_id = None if person is None else _invited_person(conn, team_id, person)
-    row = conn.execute(
-        f"select count(*) from team_invitations i where i.team_id = %s and {OPEN}",  # noqa: S608
+    count = fetch_one(
+        conn,
+        int,
+        f"select count(*) from team_invitations i where i.team_id = %s and {OPEN}",
         (team_id,),
-    ).fetchone()
-    assert row is not None
-    if row[0] >= MOST_OPEN:
+    )
+    if count >= MOST_OPEN:
         raise Conflict(f"revoke an invitation first: the team has {MOST_OPEN} open ones")
     code = PREFIX + "".join(secrets.choice(LETTERS) for _ in range(RANDOM_CHARS))
     invitation_id = TeamInvitationId(ids.new_id("tin"))
     conn.execute(
-        "insert into team_invitations (id, team_id, user_id, hash, max_uses, created_by,"
-        " expires_at) values (%s, %s, %s, %s, %s, %s, %s)",
+        """insert into team_invitations (
+          id, team_id, user_id, hash, max_uses, created_by, expires_at)
+        values (%s, %s, %s, %s, %s, %s, %s)""",
         (
             invitation_id,
             team_id,
@@ -149,41 +149,46 @@ def invite(
         ),
     )
     record_team_act(conn, team_id, viewer.user_id, "invite", user_id or invitation_id)
-    made = _one(conn, "i.id = %s", invitation_id)
-    return MadeTeamInvitation(**asdict(made), code=code, path=f"/join-team?code={code}")
+    link = _get(conn, f"{SELECT} where i.id = %s", invitation_id)
+    return MadeTeamInvitation(**asdict(link), code=code, path=f"/join-team?code={code}")
 
 
 def list_invitations(
     conn: Connection, team_id: TeamId, after: str | None = None, limit: int = 50
 ) -> list[TeamInvitation]:
     """A team's invitations, newest first, including those that can no longer be used."""
-    return _select(
+    return fetch(
         conn,
-        "i.team_id = %s and (%s::text is null or i.id < %s) order by i.id desc limit %s",
-        (team_id, after, after, limit),
+        TeamInvitation,
+        f"""{SELECT} where i.team_id = %(team_id)s and (%(after)s::text is null or i.id < %(after)s)
+        order by i.id desc limit %(limit)s""",
+        {"team_id": team_id, "after": after, "limit": limit},
     )
 
 
 def open_invitations(conn: Connection, team_id: TeamId) -> list[TeamInvitation]:
     """The invitations of a team that can be used, newest first; there are at most MOST_OPEN."""
-    return _select(conn, f"i.team_id = %s and {OPEN} order by i.id desc", (team_id,))
+    query = f"{SELECT} where i.team_id = %s and {OPEN} order by i.id desc"
+    return fetch(conn, TeamInvitation, query, (team_id,))
 
 
 def invitations_to(
     conn: Connection, user_id: UserId, after: str | None = None, limit: int = 50
 ) -> list[TeamInvitation]:
     """The invitations that wait for this person's answer, newest first."""
-    return _select(
+    return fetch(
         conn,
-        f"i.user_id = %s and {OPEN} and t.ended_at is null"
-        " and (%s::text is null or i.id < %s) order by i.id desc limit %s",
-        (user_id, after, after, limit),
+        TeamInvitation,
+        f"""{SELECT} where i.user_id = %(user_id)s and {OPEN} and t.ended_at is null
+          and (%(after)s::text is null or i.id < %(after)s)
+        order by i.id desc limit %(limit)s""",
+        {"user_id": user_id, "after": after, "limit": limit},
     )
 
 
 @atomic_function
 def revoke_invitation(
-    conn: Connection, team_id: TeamId, invitation_id: TeamInvitationId, who: Viewer
+    conn: Connection, team_id: TeamId, invitation_id: TeamInvitationId, viewer: Viewer
 ) -> TeamInvitation:
     """Revokes an invitation; people who joined by it stay. A repeat is no error.
 
@@ -191,16 +196,16 @@ def revoke_invitation(
     administrators.
     """
     competitors.lock_team(conn, team_id)
-    teams.require_owner(conn, team_id, who)
+    teams.require_owner(conn, team_id, viewer)
     changed = conn.execute(
-        "update team_invitations set revoked_at = now()"
-        " where id = %s and team_id = %s and revoked_at is null",
-        (invitation_id, team_id),
+        """update team_invitations set revoked_at = now()
+        where id = %(invitation_id)s and team_id = %(team_id)s and revoked_at is null""",
+        {"invitation_id": invitation_id, "team_id": team_id},
     )
-    found = _one(conn, "i.team_id = %s and i.id = %s", team_id, invitation_id)
+    invitation = _get(conn, f"{SELECT} where i.team_id = %s and i.id = %s", team_id, invitation_id)
     if changed.rowcount:
-        record_team_act(conn, team_id, who.user_id, "revoke", invitation_id)
-    return found
+        record_team_act(conn, team_id, viewer.user_id, "revoke", invitation_id)
+    return invitation
 
 
 def read_link(conn: Connection, user_id: UserId, code: str) -> TeamInvitation:
@@ -209,9 +214,9 @@ def read_link(conn: Connection, user_id: UserId, code: str) -> TeamInvitation:
     Raises NotFound for a code that does not exist. Raises Forbidden for an invitation of another
     person, and Conflict if it is declined, revoked, used up or expired.
     """
-    found = _one(conn, "i.hash = %s", _hash_code(code.strip()))
-    _refuse_unusable(conn, found, user_id)
-    return found
+    invitation = _get(conn, f"{SELECT} where i.hash = %s", _hash_code(code.strip()))
+    _refuse_unusable(conn, invitation, user_id)
+    return invitation
 
 
 @atomic_function
@@ -220,7 +225,9 @@ def join_by_link(conn: Connection, user_id: UserId, code: str) -> Team:
 
     Raises the errors of `read_link` and `teams.add_member`.
     """
-    return _join(conn, user_id, _one(conn, "i.hash = %s", _hash_code(code.strip())).id)
+    return _join(
+        conn, user_id, _get(conn, f"{SELECT} where i.hash = %s", _hash_code(code.strip())).id
+    )
 
 
 @atomic_function
@@ -235,52 +242,50 @@ def decline_invitation(
     conn: Connection, user_id: UserId, invitation_id: TeamInvitationId
 ) -> TeamInvitation:
     """Declines an invitation for good. A repeat is no error. Raises the errors of `read_link`."""
-    found = _own_invitation(conn, user_id, invitation_id)
-    competitors.lock_team(conn, found.team_id)
-    found = _own_invitation(conn, user_id, invitation_id)
-    if found.state is not InvitationState.DECLINED:
-        _refuse_unusable(conn, found, user_id)
+    invitation = _own_invitation(conn, user_id, invitation_id)
+    competitors.lock_team(conn, invitation.team_id)
+    invitation = _own_invitation(conn, user_id, invitation_id)
+    if invitation.state is not InvitationState.DECLINED:
+        _refuse_unusable(conn, invitation, user_id)
         conn.execute(
             "update team_invitations set declined_at = now() where id = %s", (invitation_id,)
         )
-        record_team_act(conn, found.team_id, user_id, "decline", invitation_id)
+        record_team_act(conn, invitation.team_id, user_id, "decline", invitation_id)
     return _own_invitation(conn, user_id, invitation_id)
 
 
 def _join(conn: Connection, user_id: UserId, invitation_id: TeamInvitationId) -> Team:
     # All joins of a team take turns, so an invitation admits no more people than its limit.
-    competitors.lock_team(conn, _one(conn, "i.id = %s", invitation_id).team_id)
-    found = _one(conn, "i.id = %s", invitation_id)
-    team = users.get_team(conn, found.team_id)
-    if found.user_id in (None, user_id) and _is_member(conn, team.id, user_id):
+    competitors.lock_team(conn, _get(conn, f"{SELECT} where i.id = %s", invitation_id).team_id)
+    invitation = _get(conn, f"{SELECT} where i.id = %s", invitation_id)
+    team = users.get_team(conn, invitation.team_id)
+    if invitation.user_id in (None, user_id) and _is_member(conn, team.id, user_id):
         return team
-    _refuse_unusable(conn, found, user_id)
-    conn.execute(
-        "insert into team_joinings (invitation_id, user_id) values (%s, %s)",
-        (invitation_id, user_id),
-    )
+    _refuse_unusable(conn, invitation, user_id)
+    insert(conn, "team_joinings", invitation_id=invitation_id, user_id=user_id)
     teams.add_member(conn, team.id, user_id, user_id)
     return team
 
 
-def _refuse_unusable(conn: Connection, found: TeamInvitation, user_id: UserId) -> None:
-    if found.user_id not in (None, user_id):
+def _refuse_unusable(conn: Connection, invitation: TeamInvitation, user_id: UserId) -> None:
+    if invitation.user_id not in (None, user_id):
         raise Forbidden("This invitation is for another person. Ask the team for one of your own.")
-    used = conn.execute(
+    used = exists(
+        conn,
         "select 1 from team_joinings where invitation_id = %s and user_id = %s",
-        (found.id, user_id),
-    ).fetchone()
-    if used is not None and not _is_member(conn, found.team_id, user_id):
+        (invitation.id, user_id),
+    )
+    if used and not _is_member(conn, invitation.team_id, user_id):
         raise Conflict("you used this invitation before: ask the team for a new one", field="code")
-    if found.state in REFUSALS and used is None:
-        raise Conflict(REFUSALS[found.state], field="code")
+    if invitation.state in REFUSALS and not used:
+        raise Conflict(REFUSALS[invitation.state], field="code")
 
 
 def _own_invitation(
     conn: Connection, user_id: UserId, invitation_id: TeamInvitationId
 ) -> TeamInvitation:
     """The invitation of this person by name. Raises NotFound for any other."""
-    return _one(conn, "i.id = %s and i.user_id = %s", invitation_id, user_id)
+    return _get(conn, f"{SELECT} where i.id = %s and i.user_id = %s", invitation_id, user_id)
 
 
 def _invited_person(conn: Connection, team_id: TeamId, person: str) -> UserId:
@@ -293,12 +298,12 @@ def _invited_person(conn: Connection, team_id: TeamId, person: str) -> UserId:
     name = users.get_user(conn, user_id).name
     if _is_member(conn, team_id, user_id):
         raise Conflict(f"{name} is already a member", field="person")
-    asked = conn.execute(
-        "select 1 from team_invitations i where i.team_id = %s and i.user_id = %s"  # noqa: S608
-        f" and {OPEN}",
+    is_invited = exists(
+        conn,
+        f"select 1 from team_invitations i where i.team_id = %s and i.user_id = %s and {OPEN}",
         (team_id, user_id),
-    ).fetchone()
-    if asked is not None:
+    )
+    if is_invited:
         raise Conflict(f"{name} has an open invitation; wait for the answer", field="person")
     return user_id
 
@@ -315,31 +320,14 @@ def _checked_end(expires_at: datetime | None) -> datetime:
 
 
 def _is_member(conn: Connection, team_id: TeamId, user_id: UserId) -> bool:
-    row = conn.execute(
-        "select 1 from memberships where team_id = %s and user_id = %s", (team_id, user_id)
-    ).fetchone()
-    return row is not None
+    return exists(
+        conn, "select 1 from memberships where team_id = %s and user_id = %s", (team_id, user_id)
+    )
 
 
 def _hash_code(code: str) -> bytes:
     return hashlib.sha256(code.encode()).digest()
 
 
-def _one(conn: Connection, condition: str, *arguments: object) -> TeamInvitation:
-    found = _select(conn, condition, arguments)
-    if not found:
-        raise NotFound(
-            "there is no such invitation: copy the whole link, or ask the team for a new one",
-            field="code",
-        )
-    return found[0]
-
-
-def _select(
-    conn: Connection, condition: str, arguments: tuple[object, ...]
-) -> list[TeamInvitation]:
-    with conn.cursor(row_factory=dict_row) as cur:
-        rows: list[dict[str, Any]] = cur.execute(
-            f"{SELECT} where {condition}", arguments
-        ).fetchall()
-    return [TeamInvitation(**{**row, "state": InvitationState(row["state"])}) for row in rows]
+def _get(conn: Connection, query: str, *values: object) -> TeamInvitation:
+    return fetch_one(conn, TeamInvitation, query, values, NotFound(WRONG_LINK, field="code"))

@@ -6,10 +6,9 @@ import secrets
 from typing import Annotated, Final
 
 from psycopg import errors
-from psycopg.rows import class_row
 from pydantic import ConfigDict, Field
 
-from ladder.database.db import Connection, atomic, atomic_function
+from ladder.database.db import Connection, atomic, atomic_function, exists, fetch, fetch_one
 from ladder.errors import Conflict, Forbidden, NotFound
 from ladder.field_types import Key, Name, RequestModel, Slug
 from ladder.ids import TeamId, UserId
@@ -66,11 +65,10 @@ def make_team(conn: Connection, name: str, by: UserId, slug: str | None = None) 
     Raises Invalid for a reserved name, Conflict for a name that is taken, or too many teams.
     """
     conn.execute("select 1 from users where id = %s for no key update", (by,))
-    row = conn.execute(
-        "select count(*) from teams where created_by = %s and ended_at is null", (by,)
-    ).fetchone()
-    assert row is not None
-    if row[0] >= MOST_TEAMS:
+    count = fetch_one(
+        conn, int, "select count(*) from teams where created_by = %s and ended_at is null", (by,)
+    )
+    if count >= MOST_TEAMS:
         raise Conflict(f"dissolve a team first: you made {MOST_TEAMS} teams, which is the limit")
     _refuse_name(conn, name, by)
     team = users.create_team(conn, name, slug or _free_slug(conn, name, None), by)
@@ -79,53 +77,52 @@ def make_team(conn: Connection, name: str, by: UserId, slug: str | None = None) 
 
 
 @atomic_function
-def rename_team(conn: Connection, team_id: TeamId, name: str, who: Viewer) -> Team:
+def rename_team(conn: Connection, team_id: TeamId, name: str, viewer: Viewer) -> Team:
     """Gives a team another name, and a slug made from it. Owners and administrators may.
 
     Raises the errors of `make_team` and Forbidden.
     """
     competitors.lock_team(conn, team_id)
-    require_owner(conn, team_id, who)
-    _refuse_name(conn, name, who.user_id, team_id)
+    require_owner(conn, team_id, viewer)
+    _refuse_name(conn, name, viewer.user_id, team_id)
     before = users.get_team(conn, team_id)
     users.update_team_name(conn, team_id, name, _free_slug(conn, name, team_id))
     conn.execute(  # boards are kept in memory until their revision changes
-        "with shown as (select id from seasons where id in (select season_id from entries"
-        "   where team_id = %s) order by id for no key update)"
-        " update seasons s set revision = revision + 1 from shown where s.id = shown.id",
-        (team_id,),
+        """with shown as (select id from seasons
+          where id in (select season_id from entries where team_id = %(team_id)s) order by id
+          for no key update)
+        update seasons s set revision = revision + 1 from shown
+        where s.id = shown.id""",
+        {"team_id": team_id},
     )
     details = {"name": name, "before": before.name}
-    record_team_act(conn, team_id, who.user_id, "rename", details=details)
+    record_team_act(conn, team_id, viewer.user_id, "rename", details=details)
     return users.get_team(conn, team_id)
 
 
 def list_members(conn: Connection, team_id: TeamId) -> list[TeamMember]:
     """Returns the members of a team in order of joining."""
-    with conn.cursor(row_factory=class_row(TeamMember)) as cursor:
-        return cursor.execute(
-            """
-            select u.id, u.name, m.is_owner
-            from memberships m join users u on u.id = m.user_id
-            where m.team_id = %s
-            order by m.created_at, u.id
-            """,
-            (team_id,),
-        ).fetchall()
+    return fetch(
+        conn,
+        TeamMember,
+        """select u.id, u.name, m.is_owner from memberships m join users u on u.id = m.user_id
+        where m.team_id = %(team_id)s order by m.created_at, u.id""",
+        {"team_id": team_id},
+    )
 
 
 def is_owner(conn: Connection, team_id: TeamId, user_id: UserId | None) -> bool:
     """Whether this person is an owner of the team."""
-    row = conn.execute(
+    return exists(
+        conn,
         "select 1 from memberships where team_id = %s and user_id = %s and is_owner",
         (team_id, user_id),
-    ).fetchone()
-    return row is not None
+    )
 
 
-def require_owner(conn: Connection, team_id: TeamId, who: Viewer) -> None:
+def require_owner(conn: Connection, team_id: TeamId, viewer: Viewer) -> None:
     """Raises Forbidden for a person who is neither an owner of the team nor an administrator."""
-    if not who.is_admin and not is_owner(conn, team_id, who.user_id):
+    if not viewer.is_admin and not is_owner(conn, team_id, viewer.user_id):
         raise Forbidden("Ask an owner of the team: only owners may do this.")
 
 
@@ -143,53 +140,54 @@ def add_member(
     try:
         with atomic(conn):
             conn.execute(
-                "insert into memberships (team_id, user_id, is_owner) values (%s, %s, %s)"
-                " on conflict (team_id, user_id) do update"
-                " set is_owner = memberships.is_owner or excluded.is_owner",
-                (team_id, user_id, is_owner),
+                """insert into memberships (team_id, user_id, is_owner)
+                values (%(team_id)s, %(user_id)s, %(is_owner)s)
+                on conflict (team_id, user_id) do update set is_owner = memberships.is_owner
+                  or excluded.is_owner""",
+                {"team_id": team_id, "user_id": user_id, "is_owner": is_owner},
             )
     except errors.ForeignKeyViolation:
         raise NotFound("there is no such team or user") from None
-    row = conn.execute("select count(*) from memberships where team_id = %s", (team_id,)).fetchone()
-    assert row is not None
-    if row[0] > MOST_MEMBERS:
+    count = fetch_one(conn, int, "select count(*) from memberships where team_id = %s", (team_id,))
+    if count > MOST_MEMBERS:
         raise Conflict(f"the team is full: it has {MOST_MEMBERS} members")
     competitors.add_competitors_of_team(conn, team_id, by)
     competitors.refuse_blocked_people(conn, team_id, [user_id])
     conn.execute(
-        "update team_invitations i set revoked_at = now() where team_id = %s and user_id = %s"
-        " and revoked_at is null and declined_at is null and not exists ("
-        "   select 1 from team_joinings j where j.invitation_id = i.id)",
-        (team_id, user_id),
+        """update team_invitations i set revoked_at = now()
+        where team_id = %(team_id)s and user_id = %(user_id)s and revoked_at is null
+          and declined_at is null
+          and not exists (select 1 from team_joinings j where j.invitation_id = i.id)""",
+        {"team_id": team_id, "user_id": user_id},
     )
     record_team_act(conn, team_id, by, "join", user_id, {"is_owner": is_owner})
 
 
 @atomic_function
-def hand_over(conn: Connection, team_id: TeamId, to: UserId, who: Viewer) -> None:
+def hand_over(conn: Connection, team_id: TeamId, to: UserId, viewer: Viewer) -> None:
     """Makes a member the owner; the person who hands over becomes an ordinary member.
 
     Raises Forbidden for others than owners and administrators, NotFound for no member.
     """
     competitors.lock_team(conn, team_id)
-    require_owner(conn, team_id, who)
+    require_owner(conn, team_id, viewer)
     changed = conn.execute(
         "update memberships set is_owner = true where team_id = %s and user_id = %s", (team_id, to)
     )
     if changed.rowcount == 0:
         raise NotFound("choose a member of the team", field="user")
-    if to != who.user_id:
+    if to != viewer.user_id:
         conn.execute(
             "update memberships set is_owner = false where team_id = %s and user_id = %s",
-            (team_id, who.user_id),
+            (team_id, viewer.user_id),
         )
-        if who.user_id is not None:
-            _withdraw_merges(conn, team_id, who.user_id)
-    record_team_act(conn, team_id, who.user_id, "hand_over", to)
+        if viewer.user_id is not None:
+            _withdraw_merges(conn, team_id, viewer.user_id)
+    record_team_act(conn, team_id, viewer.user_id, "hand_over", to)
 
 
 @atomic_function
-def remove_member(conn: Connection, team_id: TeamId, user_id: UserId, who: Viewer) -> None:
+def remove_member(conn: Connection, team_id: TeamId, user_id: UserId, viewer: Viewer) -> None:
     """Takes a person out of a team: the person themselves, an owner or an administrator may.
 
     The person still competes for the team in its seasons. Requests for merges and invitations
@@ -198,33 +196,33 @@ def remove_member(conn: Connection, team_id: TeamId, user_id: UserId, who: Viewe
     for the last owner: somebody must own a team.
     """
     competitors.lock_team(conn, team_id)
-    if user_id != who.user_id:
-        require_owner(conn, team_id, who)
+    if user_id != viewer.user_id:
+        require_owner(conn, team_id, viewer)
     members = {member.id: member.is_owner for member in list_members(conn, team_id)}
     if user_id not in members:
         raise NotFound("choose a member of the team", field="user")
     if len(members) == 1:
         raise Conflict("dissolve the team: this person is its last member")
-    if [each for each, owns in members.items() if owns] == [user_id]:
+    if [member for member, owns in members.items() if owns] == [user_id]:
         raise Conflict("hand the team over to another member first: this person is its only owner")
     conn.execute("delete from memberships where team_id = %s and user_id = %s", (team_id, user_id))
     conn.execute(
-        "update team_invitations set revoked_at = now() where team_id = %(team)s"
-        " and revoked_at is null and (%(user)s in (created_by, user_id)"
-        "   or user_id is null and %(is_removed)s)",
-        {"team": team_id, "user": user_id, "is_removed": user_id != who.user_id},
+        """update team_invitations set revoked_at = now()
+        where team_id = %(team)s and revoked_at is null
+          and (%(user)s in (created_by, user_id) or user_id is null and %(is_removed)s)""",
+        {"team": team_id, "user": user_id, "is_removed": user_id != viewer.user_id},
     )
     _withdraw_merges(conn, team_id, user_id)
-    act = "leave" if user_id == who.user_id else "remove"
-    record_team_act(conn, team_id, who.user_id, act, user_id)
+    act = "leave" if user_id == viewer.user_id else "remove"
+    record_team_act(conn, team_id, viewer.user_id, act, user_id)
 
 
 def _withdraw_merges(conn: Connection, team_id: TeamId, user_id: UserId) -> None:
     """Withdraws the open requests for merges that this person made for the team."""
     conn.execute(
-        "update team_merges set outcome = 'withdrawn', answered_at = now()"
-        " where team_id = %s and asked_by = %s and outcome is null",
-        (team_id, user_id),
+        """update team_merges set outcome = 'withdrawn', answered_at = now()
+        where team_id = %(team_id)s and asked_by = %(user_id)s and outcome is null""",
+        {"team_id": team_id, "user_id": user_id},
     )
 
 
@@ -233,12 +231,15 @@ def _refuse_name(
 ) -> None:
     """Raises Invalid for a reserved name, Conflict for the name of a person outside the team."""
     user_names.refuse_reserved_name(name)
-    other = conn.execute(
-        "select 1 from users u where u.look_alike = %s and u.erased_at is null and u.id <> %s"
-        " and not exists (select 1 from memberships m where m.team_id = %s and m.user_id = u.id)",
-        (user_names.look_alike_key(name), by or "", team_id or ""),
-    ).fetchone()
-    if other is not None:
+    other = exists(
+        conn,
+        """select 1 from users u
+        where u.look_alike = %(look_alike)s and u.erased_at is null and u.id <> %(id)s
+          and not exists (
+            select 1 from memberships m where m.team_id = %(team_id)s and m.user_id = u.id)""",
+        {"look_alike": user_names.look_alike_key(name), "id": by or "", "team_id": team_id or ""},
+    )
+    if other:
         raise Conflict(
             f"{name!r} is the name of a person, or looks like it; choose another name",
             field="name",
@@ -247,7 +248,6 @@ def _refuse_name(
 
 def _free_slug(conn: Connection, name: str, team_id: TeamId | None) -> str:
     slug = users.team_slug(name)
-    taken = conn.execute(
-        "select 1 from teams where slug = %s and id <> %s", (slug, team_id or "")
-    ).fetchone()
+    query = "select 1 from teams where slug = %s and id <> %s"
+    taken = exists(conn, query, (slug, team_id or ""))
     return f"{slug}-{secrets.token_hex(4)}" if taken else slug

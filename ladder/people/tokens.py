@@ -13,13 +13,12 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Annotated, Any, Final, LiteralString
+from typing import Annotated, Final
 
-from psycopg.rows import dict_row
 from pydantic import Field
 
 from ladder import ids
-from ladder.database.db import Connection, atomic_function
+from ladder.database.db import Connection, atomic_function, fetch, fetch_one, fetch_optional
 from ladder.errors import Conflict, Forbidden, Invalid, NotFound
 from ladder.field_types import RECORD, ShownOnce
 from ladder.ids import TokenId, UserId
@@ -32,6 +31,7 @@ PREFIX: Final = "peck_"
 LETTERS: Final = string.digits + string.ascii_uppercase + string.ascii_lowercase
 RANDOM_CHARS: Final = 43
 CHECK_CHARS: Final = 6
+SELECT: Final = "select id, user_id, label, scopes, created_at, expires_at, revoked_at from tokens"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +90,10 @@ def mint_token(
     if unknown:
         raise Invalid("scopes", f"{', '.join(unknown)} unknown; choose from {', '.join(SCOPES)}")
     person = conn.execute(
-        "select u.is_admin, exists (select 1 from user_blocks b where b.user_id = u.id)"
-        " from users u where u.id = %s",
-        (user_id,),
+        """select u.is_admin, exists (select 1 from user_blocks b where b.user_id = u.id)
+        from users u
+        where u.id = %(user_id)s""",
+        {"user_id": user_id},
     ).fetchone()
     if person is None:
         raise NotFound.of("user")
@@ -104,27 +105,29 @@ def mint_token(
     token_id = TokenId(ids.new_id("tok"))
     kept = sorted(set(scopes), key=SCOPES.index)
     conn.execute(
-        "insert into tokens (id, user_id, label, hash, scopes, expires_at)"
-        " values (%s, %s, %s, %s, %s, %s)",
+        """insert into tokens (id, user_id, label, hash, scopes, expires_at)
+        values (%s, %s, %s, %s, %s, %s)""",
         (token_id, user_id, label, _hash_token(text), kept, expires_at),
     )
     return get_token(conn, user_id, token_id), text
 
 
 @atomic_function
-def mint_requested_token(conn: Connection, by: Viewer, owner: User, asked: NewToken) -> MintedToken:
+def mint_requested_token(
+    conn: Connection, by: Viewer, owner: User, request: NewToken
+) -> MintedToken:
     """Creates a token of ``owner``. The caller checked that the token of ``by`` is a full one.
 
     Nobody gives other scopes than those of the token they use.
     Raises Forbidden, and LimitReached.
     """
-    wider = sorted(set(asked.scopes) - by.scopes)
+    wider = sorted(set(request.scopes) - by.scopes)
     if wider:
         raise Forbidden(f"A token can only give its own scopes; this one lacks {wider[0]!r}.")
-    if "admin" in asked.scopes and not owner.is_admin:
+    if "admin" in request.scopes and not owner.is_admin:
         raise Forbidden(f"{owner.name} is not an administrator.")
-    scopes = sorted(set(asked.scopes))
-    token, text = mint_token(conn, owner.id, asked.label, scopes, asked.expires_at)
+    scopes = sorted(set(request.scopes))
+    token, text = mint_token(conn, owner.id, request.label, scopes, request.expires_at)
     if owner.id != by.user_id:
         reason = ", ".join(token.scopes)
         audit_log.record_audit(
@@ -136,23 +139,18 @@ def mint_requested_token(conn: Connection, by: Viewer, owner: User, asked: NewTo
 
 def list_tokens(conn: Connection, user_id: UserId) -> list[Token]:
     """Returns a person's tokens, newest first, including revoked and expired ones."""
-    with conn.cursor(row_factory=dict_row) as cur:
-        rows = cur.execute(
-            "select id, user_id, label, scopes, created_at, expires_at, revoked_at"
-            " from tokens where user_id = %s order by id desc",
-            (user_id,),
-        )
-        return [_token_from_row(row) for row in rows]
+    return fetch(conn, Token, f"{SELECT} where user_id = %s order by id desc", (user_id,))
 
 
 def get_token(conn: Connection, user_id: UserId, token_id: TokenId) -> Token:
     """Returns a token of this person. Raises NotFound."""
-    return _select_token(conn, "id = %s and user_id = %s", (token_id, user_id))
+    query = f"{SELECT} where id = %s and user_id = %s"
+    return fetch_one(conn, Token, query, (token_id, user_id), NotFound.of("token"))
 
 
 def expiry_of(conn: Connection, text: str) -> datetime | None:
     """Returns the expiry of the token with this text; None: never. Raises NotFound."""
-    return _select_token(conn, "hash = %s", (_hash_token(text),)).expires_at
+    return _token_of_text(conn, text).expires_at
 
 
 def revoke_token(conn: Connection, user_id: UserId, token_id: TokenId) -> Token:
@@ -167,9 +165,10 @@ def revoke_token(conn: Connection, user_id: UserId, token_id: TokenId) -> Token:
 def revoke_all_tokens(conn: Connection, user_id: UserId) -> int:
     """Revokes all tokens of this person; returns how many were valid until now."""
     return conn.execute(
-        "update tokens set revoked_at = now() where user_id = %s and revoked_at is null"
-        " and (expires_at is null or expires_at > now())",
-        (user_id,),
+        """update tokens set revoked_at = now()
+        where user_id = %(user_id)s and revoked_at is null
+          and (expires_at is null or expires_at > now())""",
+        {"user_id": user_id},
     ).rowcount
 
 
@@ -177,7 +176,7 @@ def valid_token(conn: Connection, text: str) -> Token | None:
     """Returns the token with this text, if it is neither expired nor revoked."""
     if not is_well_formed(text) or user_of_token(conn, text) is None:
         return None
-    return _select_token(conn, "hash = %s", (_hash_token(text),))
+    return _token_of_text(conn, text)
 
 
 def owner_of_token(conn: Connection, text: str) -> UserId | None:
@@ -185,8 +184,7 @@ def owner_of_token(conn: Connection, text: str) -> UserId | None:
     if not is_well_formed(text):
         return None
     hashed = _hash_token(text)
-    row = conn.execute("select user_id from tokens where hash = %s", (hashed,)).fetchone()
-    return None if row is None else UserId(row[0])
+    return fetch_optional(conn, UserId, "select user_id from tokens where hash = %s", (hashed,))
 
 
 def user_of_token(conn: Connection, text: str) -> tuple[UserId, tuple[str, ...]] | None:
@@ -194,27 +192,17 @@ def user_of_token(conn: Connection, text: str) -> tuple[UserId, tuple[str, ...]]
     if not is_well_formed(text):
         return None
     row = conn.execute(
-        "select user_id, scopes from tokens where hash = %s and revoked_at is null"
-        " and (expires_at is null or expires_at > now())",
-        (_hash_token(text),),
+        """select user_id, scopes from tokens
+        where hash = %(hash)s and revoked_at is null
+          and (expires_at is null or expires_at > now())""",
+        {"hash": _hash_token(text)},
     ).fetchone()
     return None if row is None else (row[0], tuple(row[1]))
 
 
-def _select_token(conn: Connection, where: LiteralString, arguments: Sequence[object]) -> Token:
-    with conn.cursor(row_factory=dict_row) as cur:
-        found = cur.execute(
-            "select id, user_id, label, scopes, created_at, expires_at, revoked_at"  # noqa: S608
-            f" from tokens where {where}",
-            arguments,
-        ).fetchone()
-    if found is None:
-        raise NotFound.of("token")
-    return _token_from_row(found)
-
-
-def _token_from_row(row: dict[str, Any]) -> Token:
-    return Token(**{**row, "scopes": tuple(row["scopes"])})
+def _token_of_text(conn: Connection, text: str) -> Token:
+    query = f"{SELECT} where hash = %s"
+    return fetch_one(conn, Token, query, (_hash_token(text),), NotFound.of("token"))
 
 
 def _hash_token(text: str) -> bytes:

@@ -37,16 +37,18 @@ def look_alike_key(name: str) -> str:
     of Unicode TR39). So do small capitals. By the same list ``0`` is o, ``1``, I and l are one, and
     ``rn`` is m.
     """
-    shown = "".join(each for each in unicodedata.normalize("NFKC", name) if not _is_unseen(each))
-    latin = "".join(_latin_letter(each) for each in shown).casefold()
-    again = "".join(_latin_letter(_without_accents(each)) for each in latin)
+    shown = "".join(
+        character for character in unicodedata.normalize("NFKC", name) if not _is_unseen(character)
+    )
+    latin = "".join(_latin_letter(character) for character in shown).casefold()
+    again = "".join(_latin_letter(_without_accents(character)) for character in latin)
     plain = SPACES.sub("", again).casefold()
     return plain.translate(SHAPES).replace("rn", "m") or shown.casefold()
 
 
 def refuse_reserved_name(name: str) -> None:
     """Raises Invalid if the name, or one that looks like it, belongs to the service."""
-    if look_alike_key(name) in {look_alike_key(each) for each in RESERVED}:
+    if look_alike_key(name) in {look_alike_key(reserved) for reserved in RESERVED}:
         raise Invalid("name", f"{name!r} is reserved; choose another name")
 
 
@@ -67,9 +69,11 @@ def _without_accents(letter: str) -> str:
 def _latin_letter(letter: str) -> str:
     if letter.isascii():
         return letter
-    found = confusables.is_confusable(letter, greedy=True, preferred_aliases=[])
-    alike = [each["c"] for each in found[0]["homoglyphs"]] if found else []
-    latin = [each for each in alike if each.isascii()]
-    names = (unicodedata.name(each, "") for each in (letter, *alike) if len(each) == 1)
+    confusable = confusables.is_confusable(letter, greedy=True, preferred_aliases=[])
+    alike = [character["c"] for character in confusable[0]["homoglyphs"]] if confusable else []
+    latin = [character for character in alike if character.isascii()]
+    names = (
+        unicodedata.name(character, "") for character in (letter, *alike) if len(character) == 1
+    )
     bases = [base[1].lower() for name in names if (base := LATIN.fullmatch(name))]
     return next(iter((*latin, *bases)), letter)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from typing import Final, TypeVar
+from typing import Final
 
 from psycopg import errors
-from psycopg.rows import class_row
 
 from ladder import ids
-from ladder.database.db import Connection, atomic
+from ladder.database.db import Connection, atomic, exists, fetch, fetch_one, fetch_optional, insert
 from ladder.enums import LeagueRole
 from ladder.errors import Conflict, Forbidden, Invalid, NotFound
 from ladder.ids import LeagueId, TeamId, UserId
@@ -23,25 +22,22 @@ from ladder.people.tokens import (
 from ladder.people.user_names import look_alike_key
 from ladder.slugs import normal_text, slug_of
 
-T = TypeVar("T")
 TEAM_SLUG: Final = 30
 """Most characters of a team's slug that is made from its name."""
-USER = "select id, name, is_admin, created_at from users"
-TEAM = "select t.id, t.slug, t.name, t.created_at, t.ended_at, t.merged_into from teams t"
+TEAM: Final = "select t.id, t.slug, t.name, t.created_at, t.ended_at, t.merged_into from teams t"
 
 
 def create_user(conn: Connection, name: str, *, is_admin: bool = False) -> User:
     """Creates a user. Raises Conflict if the name, or one that looks like it, is taken."""
     name = normal_text(name)
     try:
-        with atomic(conn), conn.cursor(row_factory=class_row(User)) as cur:
-            return _row_or_not_found(
-                cur.execute(
-                    "insert into users (id, name, look_alike, is_admin) values (%s, %s, %s, %s)"
-                    " returning id, name, is_admin, created_at",
-                    (ids.new_id("usr"), name, look_alike_key(name), is_admin),
-                ).fetchone(),
-                "user",
+        with atomic(conn):
+            return fetch_one(
+                conn,
+                User,
+                """insert into users (id, name, look_alike, is_admin) values (%s, %s, %s, %s)
+                returning id, name, is_admin, created_at""",
+                (ids.new_id("usr"), name, look_alike_key(name), is_admin),
             )
     except errors.UniqueViolation:
         raise Conflict(
@@ -52,37 +48,37 @@ def create_user(conn: Connection, name: str, *, is_admin: bool = False) -> User:
 
 def get_user(conn: Connection, user_id: UserId) -> User:
     """Returns the person with this id. Raises NotFound."""
-    with conn.cursor(row_factory=class_row(User)) as cur:
-        return _row_or_not_found(
-            cur.execute(f"{USER} where id = %s", (user_id,)).fetchone(), "user"
-        )
+    query = "select id, name, is_admin, created_at from users where id = %s"
+    return fetch_one(conn, User, query, (user_id,), NotFound.of("user"))
 
 
 def find_user(conn: Connection, text: str) -> UserId | None:
     """Returns the person with this id, or with this exact name in any case; None if unknown."""
-    row = conn.execute(
-        "select id from users where (id = %s or lower(name) = lower(%s)) and erased_at is null"
-        " order by id = %s desc limit 1",  # a person may be called like the id of another
-        (text, normal_text(text), text),
-    ).fetchone()
-    return None if row is None else UserId(row[0])
+    return fetch_optional(
+        conn,
+        UserId,
+        """select id from users
+        where (id = %(text)s or lower(name) = lower(%(name)s)) and erased_at is null
+        order by id = %(text)s desc limit 1""",
+        {"text": text, "name": normal_text(text)},
+    )
 
 
 def require_user(conn: Connection, text: str) -> UserId:
     """Returns the person of ``find_user``. Raises NotFound."""
-    found = find_user(conn, text)
-    if found is None:
+    user_id = find_user(conn, text)
+    if user_id is None:
         raise NotFound("give the exact name or the id of a person with an account", field="user")
-    return found
+    return user_id
 
 
 def find_owner(conn: Connection, name: str | None) -> UserId | None:
     """Returns the person with this name or id; None without a name. Raises Invalid for the field
     ``owner`` if nobody has it."""
-    found = None if name is None else find_user(conn, name)
-    if name is not None and found is None:
+    user_id = None if name is None else find_user(conn, name)
+    if name is not None and user_id is None:
         raise Invalid("owner", "nobody has this name or id")
-    return found
+    return user_id
 
 
 def create_team(conn: Connection, name: str, slug: str, user_id: UserId | None) -> Team:
@@ -91,20 +87,16 @@ def create_team(conn: Connection, name: str, slug: str, user_id: UserId | None) 
     Raises Conflict if the slug is taken, or the name, or one that looks like it.
     """
     try:
-        with atomic(conn), conn.cursor(row_factory=class_row(Team)) as cur:
-            team = _row_or_not_found(
-                cur.execute(
-                    "insert into teams (id, slug, name, look_alike, created_by)"
-                    " values (%s, %s, %s, %s, %s) returning id, slug, name, created_at",
-                    (ids.new_id("tea"), slug, name, look_alike_key(name), user_id),
-                ).fetchone(),
-                "team",
+        with atomic(conn):
+            team = fetch_one(
+                conn,
+                Team,
+                """insert into teams (id, slug, name, look_alike, created_by)
+                values (%s, %s, %s, %s, %s) returning id, slug, name, created_at""",
+                (ids.new_id("tea"), slug, name, look_alike_key(name), user_id),
             )
             if user_id is not None:
-                conn.execute(
-                    "insert into memberships (team_id, user_id, is_owner) values (%s, %s, true)",
-                    (team.id, user_id),
-                )
+                insert(conn, "memberships", team_id=team.id, user_id=user_id, is_owner=True)
             return team
     except errors.UniqueViolation as error:
         raise _taken(error, name, slug) from None
@@ -133,14 +125,14 @@ def _taken(error: errors.UniqueViolation, name: str, slug: str) -> Conflict:
     return Conflict(f"a team {slug!r} already exists; choose another slug", field="slug")
 
 
-def require_all_scopes(conn: Connection, who: Viewer) -> None:
+def require_all_scopes(conn: Connection, viewer: Viewer) -> None:
     """Raises Forbidden if the viewer's token has fewer scopes than a session with a password.
 
     Ask this before a change of the account. So a token with few scopes cannot win more.
     """
-    assert who.user_id is not None
-    needed = set(SCOPES) if get_user(conn, who.user_id).is_admin else set(SCOPES) - {"admin"}
-    lacking = sorted(needed - who.scopes)
+    assert viewer.user_id is not None
+    needed = set(SCOPES) if get_user(conn, viewer.user_id).is_admin else set(SCOPES) - {"admin"}
+    lacking = sorted(needed - viewer.scopes)
     if lacking:
         raise Forbidden(
             f"Sign in with your password: the token of this session lacks {lacking[0]!r}."
@@ -155,15 +147,16 @@ def create_own_team(
     If a team has this name or one that looks like it, the new name is ``or_else``, or the name with
     a number. ``user_id`` None makes a team without members.
     """
-    wanted = [name, *([or_else] if or_else else []), *(f"{name} {n}" for n in range(2, 6))]
-    for each in (*wanted, f"{name} {secrets.token_hex(4)}"):
-        if not _is_name_taken(conn, each):
+    names = [name, *([or_else] if or_else else []), *(f"{name} {n}" for n in range(2, 6))]
+    for free in (*names, f"{name} {secrets.token_hex(4)}"):
+        key = look_alike_key(free)
+        if not exists(conn, "select 1 from teams where look_alike = %s", (key,)):
             break
-    slug = team_slug(each)
-    if conn.execute("select 1 from teams where slug = %s", (slug,)).fetchone():
+    slug = team_slug(free)
+    if exists(conn, "select 1 from teams where slug = %s", (slug,)):
         slug = f"{slug}-{secrets.token_hex(4)}"
     try:
-        return create_team(conn, each, slug, user_id)
+        return create_team(conn, free, slug, user_id)
     except Conflict:  # another request took the name or the slug a moment earlier
         again = secrets.token_hex(4)
         return create_team(conn, f"{name} {again}", f"{team_slug(name)}-{again}", user_id)
@@ -174,27 +167,22 @@ def team_slug(name: str) -> str:
     return slug_of(name, TEAM_SLUG) or "team"
 
 
-def _is_name_taken(conn: Connection, name: str) -> bool:
-    key = look_alike_key(name)
-    return bool(conn.execute("select 1 from teams where look_alike = %s", (key,)).fetchone())
-
-
 def get_team(conn: Connection, team: TeamId | str) -> Team:
     """Returns the team with this id or slug. Raises NotFound."""
-    column = "id" if ids.is_id(team, "tea") else "slug"
-    with conn.cursor(row_factory=class_row(Team)) as cur:
-        found = cur.execute(f"{TEAM} where t.{column} = %s", (team,)).fetchone()
-        return _row_or_not_found(found, "team")
+    query = f"{TEAM} where t.id = %s" if ids.is_id(team, "tea") else f"{TEAM} where t.slug = %s"
+    return fetch_one(conn, Team, query, (team,), NotFound.of("team"))
 
 
 def teams_of(conn: Connection, user_id: UserId) -> list[Team]:
     """Returns the living teams of a person, oldest first."""
-    with conn.cursor(row_factory=class_row(Team)) as cur:
-        return cur.execute(
-            f"{TEAM} join memberships m on m.team_id = t.id"
-            " where m.user_id = %s and t.ended_at is null order by t.id",
-            (user_id,),
-        ).fetchall()
+    return fetch(
+        conn,
+        Team,
+        f"""{TEAM}
+        join memberships m on m.team_id = t.id
+        where m.user_id = %(user_id)s and t.ended_at is null order by t.id""",
+        {"user_id": user_id},
+    )
 
 
 def viewer_of_token(conn: Connection, token_text: str) -> Viewer | None:
@@ -202,8 +190,8 @@ def viewer_of_token(conn: Connection, token_text: str) -> Viewer | None:
 
     The viewer is an admin only if the user is one and the token has the scope ``admin``.
     """
-    found = user_of_token(conn, token_text)
-    return None if found is None else viewer_of_user(conn, found[0], found[1])
+    owner = user_of_token(conn, token_text)
+    return None if owner is None else viewer_of_user(conn, *owner)
 
 
 def viewer_of_user(
@@ -211,18 +199,18 @@ def viewer_of_user(
 ) -> Viewer | None:
     """Returns the viewer for a signed-in user with these scopes; None if unknown or blocked."""
     row = conn.execute(
-        "select u.name, u.is_admin,"  # noqa: S608
-        " array(select team_id from memberships where user_id = u.id),"
-        " array(select league_id from league_members where user_id = u.id order by league_id),"
-        f" array(select {ROLE} from league_members where user_id = u.id order by league_id)"
-        " from users u where u.id = %s and u.erased_at is null"
-        " and not exists (select 1 from user_blocks b where b.user_id = u.id)",
-        (user_id,),
+        f"""select u.name, u.is_admin, array(select team_id from memberships where user_id = u.id),
+          array(select league_id from league_members where user_id = u.id order by league_id),
+          array(select {ROLE} from league_members where user_id = u.id order by league_id)
+        from users u
+        where u.id = %(user_id)s and u.erased_at is null
+          and not exists (select 1 from user_blocks b where b.user_id = u.id)""",
+        {"user_id": user_id},
     ).fetchone()
     if row is None:
         return None
-    name, is_admin, teams, leagues, given = row
-    roles = {LeagueId(k): LeagueRole(r) for k, r in zip(leagues, given, strict=True)}
+    name, is_admin, teams, leagues, league_roles = row
+    roles = {LeagueId(k): LeagueRole(r) for k, r in zip(leagues, league_roles, strict=True)}
     return Viewer(
         user_id=user_id,
         name=name,
@@ -257,9 +245,3 @@ def _agreeing_teams(conn: Connection, user_id: UserId) -> dict[LeagueId, frozens
         {"user": user_id, "roles": list(STAFF)},
     )
     return {LeagueId(league): frozenset(TeamId(t) for t in teams) for league, teams in rows}
-
-
-def _row_or_not_found(row: T | None, what: str) -> T:
-    if row is None:
-        raise NotFound.of(what)
-    return row

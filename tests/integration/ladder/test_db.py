@@ -56,6 +56,7 @@ def test_type_takes_the_only_column(conn: Connection) -> None:
 
 def test_named_tuple_takes_columns_in_their_order(conn: Connection) -> None:
     assert fetch_one(conn, Pair, "select 1, 'b'") == Pair(1, "b")
+    assert fetch_one(conn, tuple[int, str], "select 1, 'b'") == (1, "b")
 
 
 def test_missing_row_is_none_or_the_error_of_the_caller(conn: Connection) -> None:
