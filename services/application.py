@@ -28,9 +28,8 @@ from ladder.machines import connections
 from ladder.mail import MailServer
 from ladder.matches.live_matches import live_states
 from ladder.people.identity_providers import read_providers
-from ladder.people.identity_visits import ProviderClient
+from ladder.people.identity_visits import ProviderClient, check_issuers
 from ladder.people.passwords import PasswordHashing
-from ladder.people.provider_checks import check_issuers
 from ladder.settings import Settings
 from ladder.standings.board_updates import read_next_board
 from services.api import (

@@ -85,9 +85,9 @@ def require_reachable(url: str) -> None:
 def address_without_login(url: str) -> str:
     """Host, port and name of the database at this address. Raises DatabaseUnreachable if a part of
     the password would be among them."""
-    given = {name: str(value or "") for name, value in conninfo_to_dict(url).items()}
-    host = given.get("host") or given.get("hostaddr") or "the local socket"
-    name, port = given.get("dbname", ""), given.get("port", "")
+    parts = {name: str(value or "") for name, value in conninfo_to_dict(url).items()}
+    host = parts.get("host") or parts.get("hostaddr") or "the local socket"
+    name, port = parts.get("dbname", ""), parts.get("port", "")
     if "@" in host + name + port:  # the password has an unquoted @ or /
         raise DatabaseUnreachable(NO_ADDRESS)
     return f"{host}{':' if port else ''}{port}, database {name or 'of the same name as the user'}"
@@ -196,10 +196,11 @@ def _update_statement(table: str, key: tuple[str, ...], columns: tuple[str, ...]
 def _row_factory(record: Callable[..., R]) -> BaseRowFactory[R]:
     if is_dataclass(record) or hasattr(record, "__struct_fields__"):
         return kwargs_row(_maker(record))
-    if get_origin(record) is tuple:
+    kind = get_origin(record) or record
+    if kind is tuple:
         return tuple_row  # type: ignore[return-value]
-    if isinstance(record, type) and not hasattr(record, "_fields"):
-        return args_row(_only_column(record))
+    if isinstance(kind, type) and not hasattr(kind, "_fields"):
+        return args_row(_only_column(kind))
     return args_row(record)
 
 
@@ -308,10 +309,7 @@ def set_login(conn: Connection, role: str, password: str | None) -> None:
 
 def has_file_limit(conn: Connection, role: str) -> bool:
     """Whether the temporary files of a role are limited, by itself or by the server."""
-    return exists(
-        conn,
-        """select 1 from pg_roles
+    query = """select 1 from pg_roles
         where rolname = %s
-          and (current_setting('temp_file_limit') <> '-1' or %s = any (rolconfig))""",
-        (role, f"temp_file_limit={TEMPORARY_FILES}"),
-    )
+          and (current_setting('temp_file_limit') <> '-1' or %s = any (rolconfig))"""
+    return exists(conn, query, (role, f"temp_file_limit={TEMPORARY_FILES}"))

@@ -73,11 +73,7 @@ def list_audits(
     conn: Connection, league_id: LeagueId, *, after: str | None = None, limit: int = 50
 ) -> list[AuditEntry]:
     """Returns a league's audit log, newest first, after ``after``."""
-    return fetch(
-        conn,
-        AuditEntry,
-        f"""{AUDIT}
+    query = f"""{AUDIT}
         where a.league_id = %(league_id)s and (%(after)s::text is null or a.id < %(after)s)
-        order by a.id desc limit %(limit)s""",
-        {"league_id": league_id, "after": after, "limit": limit},
-    )
+        order by a.id desc limit %(limit)s"""
+    return fetch(conn, AuditEntry, query, {"league_id": league_id, "after": after, "limit": limit})

@@ -29,11 +29,9 @@ COMPETES: Final = (
 
 def lock_team(conn: Connection, *team_ids: TeamId) -> None:
     """Locks living teams for the caller's transaction. Raises NotFound, Conflict for ended ones."""
-    rows = conn.execute(
-        """select ended_at is not null, merged_into is not null from teams
-        where id = any (%(team_ids)s) order by id for no key update""",
-        {"team_ids": sorted(set(team_ids))},
-    ).fetchall()
+    query = """select ended_at is not null, merged_into is not null from teams
+        where id = any (%(team_ids)s) order by id for no key update"""
+    rows = conn.execute(query, {"team_ids": sorted(set(team_ids))}).fetchall()
     if len(rows) < len(set(team_ids)):
         raise NotFound.of("team")
     for is_ended, is_merged in rows:
@@ -51,12 +49,10 @@ def add_members_at_entry(
     Raises Conflict if one of them competes for another team. The message names that team only if
     ``reader`` may see it.
     """
-    conn.execute(
-        """insert into season_competitors (season_id, user_id, team_id)
+    query = """insert into season_competitors (season_id, user_id, team_id)
         select %(season_id)s, m.user_id, m.team_id from memberships m
-        where m.team_id = %(team_id)s order by m.user_id on conflict do nothing""",
-        {"season_id": season_id, "team_id": team_id},
-    )
+        where m.team_id = %(team_id)s order by m.user_id on conflict do nothing"""
+    conn.execute(query, {"season_id": season_id, "team_id": team_id})
     _refuse_competing_twice(conn, team_id, reader, season_id)
 
 
@@ -66,13 +62,11 @@ def add_competitors_of_team(conn: Connection, team_id: TeamId, reader: UserId | 
     Call it after people joined the team, which the caller has locked. Raises the Conflict of
     `add_members_at_entry`.
     """
-    conn.execute(
-        f"""insert into season_competitors (season_id, user_id, team_id)
+    query = f"""insert into season_competitors (season_id, user_id, team_id)
         select s.id, m.user_id, m.team_id from memberships m, seasons s
         where m.team_id = %(team)s and s.state <> 'finished' and {COMPETES}
-        order by s.id, m.user_id on conflict do nothing""",
-        {"team": team_id},
-    )
+        order by s.id, m.user_id on conflict do nothing"""
+    conn.execute(query, {"team": team_id})
     _refuse_competing_twice(conn, team_id, reader)
     _refuse_staff(conn, team_id)
 
@@ -82,14 +76,10 @@ def refuse_blocked_people(conn: Connection, team_id: TeamId, user_ids: Sequence[
 
     Call it after `add_competitors_of_team`, which locks these leagues: nobody is blocked meanwhile.
     """
-    name = fetch_optional(
-        conn,
-        str,
-        f"""select u.name from league_blocks b join users u on u.id = b.user_id
+    query = f"""select u.name from league_blocks b join users u on u.id = b.user_id
         join seasons s on s.league_id = b.league_id and s.state <> 'finished'
-        where b.user_id = any (%(people)s) and {COMPETES} order by u.id limit 1""",
-        {"team": team_id, "people": list(user_ids)},
-    )
+        where b.user_id = any (%(people)s) and {COMPETES} order by u.id limit 1"""
+    name = fetch_optional(conn, str, query, {"team": team_id, "people": list(user_ids)})
     if name is not None:
         raise Conflict(f"a host blocked {name} from a league in which this team competes")
 
@@ -99,14 +89,13 @@ def fill_season_competitors(conn: Connection) -> None:
 
     A person of two competing teams competes for the one that entered first.
     """
-    conn.execute(
-        """insert into season_competitors (season_id, user_id, team_id)
+    query = """insert into season_competitors (season_id, user_id, team_id)
         select distinct on (e.season_id, m.user_id) e.season_id, m.user_id, e.team_id
         from entries e join memberships m on m.team_id = e.team_id
         join seasons s on s.id = e.season_id
         where not e.is_anchor and s.state <> 'finished'
         order by e.season_id, m.user_id, e.created_at, e.id on conflict do nothing"""
-    )
+    conn.execute(query)
 
 
 def _refuse_staff(conn: Connection, team_id: TeamId) -> None:
@@ -115,19 +104,15 @@ def _refuse_staff(conn: Connection, team_id: TeamId) -> None:
     It locks these leagues, so that no member becomes one meanwhile.
     """
     values = {"team": team_id}
-    conn.execute(
-        f"""select 1 from leagues l where exists (
+    query = f"""select 1 from leagues l where exists (
           select 1 from seasons s
           where s.league_id = l.id and s.state <> 'finished' and {COMPETES})
-        order by l.id for share of l""",
-        values,
-    )
-    row = conn.execute(
-        f"""select u.name, d.task from memberships m join users u on u.id = m.user_id
+        order by l.id for share of l"""
+    conn.execute(query, values)
+    query = f"""select u.name, d.task from memberships m join users u on u.id = m.user_id
         join {SEASON_STAFF} d on d.user_id = m.user_id join seasons s on s.id = d.season_id
-        where m.team_id = %(team)s and {COMPETES} order by u.id limit 1""",
-        values,
-    ).fetchone()
+        where m.team_id = %(team)s and {COMPETES} order by u.id limit 1"""
+    row = conn.execute(query, values).fetchone()
     if row is not None:
         raise Conflict(
             f"{row[0]} {row[1]} of a league in which this team competes; who has or had this role"
@@ -145,8 +130,7 @@ def _refuse_competing_twice(
     viewer = (users.viewer_of_user(conn, reader) if reader is not None else None) or STRANGER
     seen_team, team_values = visibility.visible_teams(viewer)
     seen_league, league_values = visibility.visible_leagues(viewer)
-    row = conn.execute(
-        f"""with clash as materialized (
+    query = f"""with clash as materialized (
           select c.season_id, c.user_id, c.team_id from season_competitors c
           join seasons s on s.id = c.season_id
           join memberships m on m.user_id = c.user_id and m.team_id = %(team)s
@@ -154,19 +138,16 @@ def _refuse_competing_twice(
             and case when %(season)s::text is null then {COMPETES} else s.id = %(season)s end
           order by c.season_id, c.user_id limit 1)
         select c.user_id, u.name, c.team_id, c.season_id from clash c
-        join users u on u.id = c.user_id""",
-        {"team": team_id, "season": season_id},
-    ).fetchone()
+        join users u on u.id = c.user_id"""
+    row = conn.execute(query, {"team": team_id, "season": season_id}).fetchone()
     if row is None:
         return
     user_id, name, other_id, where_id = row
     query = f"select t.name from teams t where t.id = %s and {seen_team}"
     team = fetch_optional(conn, str, query, (other_id, *team_values))
-    league = conn.execute(
-        f"""select s.number, l.title from seasons s join leagues l on l.id = s.league_id
-        where s.id = %s and {seen_league}""",
-        (where_id, *league_values),
-    ).fetchone()
+    query = f"""select s.number, l.title from seasons s join leagues l on l.id = s.league_id
+        where s.id = %s and {seen_league}"""
+    league = conn.execute(query, (where_id, *league_values)).fetchone()
     place = f"season {league[0]} of {league[1]}" if league else "a season of this team"
     with_whom = f"with the team {team}" if team else "with another team"
     if user_id == reader:

@@ -71,8 +71,6 @@ def confirm_session(
     conn: Connection, user_id: UserId, session_id: SessionId, method: SignInMethod
 ) -> None:
     """Records that the person of this session gave a credential again."""
-    conn.execute(
-        """update sessions set confirmed_at = now(), confirmed_by = %(method)s
-        where id = %(session_id)s and user_id = %(user_id)s and revoked_at is null""",
-        {"method": method, "session_id": session_id, "user_id": user_id},
-    )
+    query = """update sessions set confirmed_at = now(), confirmed_by = %(method)s
+        where id = %(session_id)s and user_id = %(user_id)s and revoked_at is null"""
+    conn.execute(query, {"method": method, "session_id": session_id, "user_id": user_id})

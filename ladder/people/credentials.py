@@ -33,14 +33,10 @@ class Credentials:
 
 def credentials_of(conn: Connection, user_id: UserId) -> Credentials:
     """Returns what this person can sign in with."""
-    return fetch_one(
-        conn,
-        Credentials,
-        """select exists (select 1 from passwords where user_id = %(user)s) as has_password,
+    query = """select exists (select 1 from passwords where user_id = %(user)s) as has_password,
           (select count(*) from passkeys where user_id = %(user)s) as passkeys,
-          array(select issuer from identities where user_id = %(user)s order by id) as issuers""",
-        {"user": user_id},
-    )
+          array(select issuer from identities where user_id = %(user)s order by id) as issuers"""
+    return fetch_one(conn, Credentials, query, {"user": user_id})
 
 
 @atomic_function

@@ -104,11 +104,9 @@ def answer_login(conn: Connection, user_id: UserId, code: str, *, confirm: bool)
 
 def end_confirmed_logins(conn: Connection, user_id: UserId) -> int:
     """Ends this person's confirmed logins whose device has no token yet; returns how many."""
-    return conn.execute(
-        """update device_logins set expires_at = now()
-        where user_id = %(user_id)s and used_at is null and expires_at > now()""",
-        {"user_id": user_id},
-    ).rowcount
+    query = """update device_logins set expires_at = now()
+        where user_id = %(user_id)s and used_at is null and expires_at > now()"""
+    return conn.execute(query, {"user_id": user_id}).rowcount
 
 
 @atomic_function
@@ -117,11 +115,9 @@ def redeem_login(conn: Connection, secret: str) -> DeviceAnswer:
 
     Raises LimitReached if the person created too many tokens today.
     """
-    row = conn.execute(
-        """select id, user_id, device, is_refused from device_logins
-        where hash = %(hash)s and used_at is null and expires_at > now() for update""",
-        {"hash": _hash_secret(secret)},
-    ).fetchone()
+    query = """select id, user_id, device, is_refused from device_logins
+        where hash = %(hash)s and used_at is null and expires_at > now() for update"""
+    row = conn.execute(query, {"hash": _hash_secret(secret)}).fetchone()
     if row is None:
         return DeviceAnswer(LoginState.EXPIRED)
     login_id, user_id, device, is_refused = row

@@ -66,10 +66,6 @@ def link_identity(conn: Connection, user_id: UserId, proved: ProvedIdentity) -> 
 
 def list_identities(conn: Connection, user_id: UserId) -> list[Identity]:
     """Returns a person's identities, oldest first."""
-    return fetch(
-        conn,
-        Identity,
-        """select id, user_id, issuer, label, created_at, used_at from identities
-        where user_id = %(user_id)s order by id""",
-        {"user_id": user_id},
-    )
+    query = """select id, user_id, issuer, label, created_at, used_at from identities
+        where user_id = %(user_id)s order by id"""
+    return fetch(conn, Identity, query, {"user_id": user_id})

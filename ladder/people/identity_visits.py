@@ -12,7 +12,8 @@ import re
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -30,8 +31,11 @@ from egress.address import AddressError
 from egress.http_calls import Call
 from ladder.errors import Invalid, LadderError
 from ladder.mail import normal_address
-from ladder.people.identity_providers import GITHUB, IdentityProvider
+from ladder.people.identity_providers import GITHUB, SETTING, IdentityProvider
+from ladder.telemetry import log_event
 
+CHECK_SECONDS: Final = 5.0
+"""Longest time by which providers delay the start of the site."""
 CALL_SECONDS: Final = 10.0
 """Longest time of one call of a provider."""
 LEEWAY_SECONDS: Final = 60
@@ -219,7 +223,7 @@ class ProviderClient:
 
     def _read(self, *, is_fresh: bool = False) -> _Known:
         """Metadata and keys: the kept ones if they are young enough."""
-        if not self._reading.acquire(timeout=WAIT_SECONDS):
+        if not self._reading.acquire(timeout=CHECK_SECONDS):
             raise ProviderError(f"try again: {self.provider.name} has not answered yet")
         try:
             most = REFRESH_SECONDS if is_fresh else KEPT_SECONDS
@@ -406,3 +410,36 @@ def _address_or_none(value: object) -> str | None:
         return normal_address(value) if isinstance(value, str) else None
     except Invalid:
         return None
+
+
+def check_issuers(clients: Collection[ProviderClient]) -> None:
+    """Asks all OpenID providers at once for their metadata.
+
+    Raises ValueError, with both values, for a provider that names another issuer: nobody could sign
+    in. One that gives no metadata is logged, because it may do so later.
+    """
+    issuers = [client for client in clients if client.provider.kind == "openid"]
+    if not issuers:
+        return
+    threads = ThreadPoolExecutor(len(issuers), thread_name_prefix="providers")
+    answers = {threads.submit(client.read_metadata): client.provider for client in issuers}
+    done, late = wait(answers, CHECK_SECONDS)
+    threads.shutdown(wait=False)
+    for answer in late:
+        _log_problem(answers[answer], f"no answer within {CHECK_SECONDS:.0f} s")
+    for answer in done:
+        provider = answers[answer]
+        try:
+            named = answer.result().issuer[:300]
+        except ProviderError as error:
+            _log_problem(provider, error.message)
+            continue
+        if named != provider.issuer:
+            raise ValueError(
+                f"{SETTING}: provider {provider.key}, issuer: write {named!r}, as in the provider's"
+                f" metadata, and not {provider.issuer!r}"
+            )
+
+
+def _log_problem(provider: IdentityProvider, problem: str) -> None:
+    log_event("identity_provider_unchecked", level="warning", key=provider.key, problem=problem)

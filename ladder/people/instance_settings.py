@@ -40,13 +40,11 @@ def change_setting(conn: Connection, by: Viewer, name: str, value: Json) -> None
     if value is None:
         conn.execute("delete from instance_settings where name = %s", (name,))
     else:
-        conn.execute(
-            """insert into instance_settings (name, value, changed_by)
+        query = """insert into instance_settings (name, value, changed_by)
             values (%(name)s, %(value)s, %(user_id)s)
             on conflict (name) do update set value = excluded.value,
-              changed_by = excluded.changed_by, changed_at = now()""",
-            {"name": name, "value": Jsonb(value), "user_id": by.user_id},
-        )
+              changed_by = excluded.changed_by, changed_at = now()"""
+        conn.execute(query, {"name": name, "value": Jsonb(value), "user_id": by.user_id})
     audit_log.record_audit(
         conn,
         None,

@@ -66,12 +66,10 @@ def store_address(conn: Connection, user_id: UserId, address: str) -> None:
     """Stores a proven address. Raises Conflict if another account has it."""
     try:
         with atomic(conn):
-            conn.execute(
-                """insert into mail_addresses (user_id, address) values (%(user_id)s, %(address)s)
+            query = """insert into mail_addresses (user_id, address) values (%s, %s)
                 on conflict (user_id) do update set address = excluded.address,
-                  proven_at = now()""",
-                {"user_id": user_id, "address": address},
-            )
+                  proven_at = now()"""
+            conn.execute(query, (user_id, address))
     except errors.UniqueViolation:
         raise Conflict(
             "use another address: another account has this one", field="address"
@@ -81,9 +79,7 @@ def store_address(conn: Connection, user_id: UserId, address: str) -> None:
 def remove_address(conn: Connection, user_id: UserId) -> None:
     """Forgets this person's address, and makes links to it useless."""
     conn.execute("delete from mail_addresses where user_id = %s", (user_id,))
-    conn.execute(
-        """update one_time_links set expires_at = now()
+    query = """update one_time_links set expires_at = now()
         where user_id = %(user_id)s and address is not null and used_at is null
-          and expires_at > now()""",
-        {"user_id": user_id},
-    )
+          and expires_at > now()"""
+    conn.execute(query, {"user_id": user_id})

@@ -117,38 +117,28 @@ def delete_old_links(conn: Connection) -> int:
 
 def end_links(conn: Connection, user_id: UserId, purpose: LinkPurpose) -> None:
     """Ends the unused links of this person and purpose."""
-    conn.execute(
-        """update one_time_links set expires_at = now()
+    query = """update one_time_links set expires_at = now()
         where user_id = %(user_id)s and purpose = %(purpose)s and used_at is null
-          and expires_at > now()""",
-        {"user_id": user_id, "purpose": purpose},
-    )
+          and expires_at > now()"""
+    conn.execute(query, {"user_id": user_id, "purpose": purpose})
 
 
 def count_recent_links(
     conn: Connection, user_id: UserId, purpose: LinkPurpose, span: timedelta
 ) -> int:
     """The number of links of this purpose that were mailed for this person in this time."""
-    return fetch_one(
-        conn,
-        int,
-        """select count(*) from one_time_links
+    query = """select count(*) from one_time_links
         where user_id = %(user_id)s and purpose = %(purpose)s and address is not null
-          and created_at > now() - %(span)s""",
-        {"user_id": user_id, "purpose": purpose, "span": span},
-    )
+          and created_at > now() - %(span)s"""
+    return fetch_one(conn, int, query, {"user_id": user_id, "purpose": purpose, "span": span})
 
 
 def count_links_to(conn: Connection, address: str, purpose: LinkPurpose, span: timedelta) -> int:
     """The number of links of this purpose that were mailed to this address in this time."""
-    return fetch_one(
-        conn,
-        int,
-        """select count(*) from one_time_links
+    query = """select count(*) from one_time_links
         where lower(address) = lower(%(address)s) and purpose = %(purpose)s
-          and created_at > now() - %(span)s""",
-        {"address": address, "purpose": purpose, "span": span},
-    )
+          and created_at > now() - %(span)s"""
+    return fetch_one(conn, int, query, {"address": address, "purpose": purpose, "span": span})
 
 
 def _hash_secret(secret: str) -> bytes:

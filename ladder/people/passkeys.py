@@ -173,12 +173,10 @@ def finish_sign_in(
     With ``user_id`` the passkey must be that person's.
     """
     challenge = _finish_challenge(conn, _purpose(user_id), answer, browser, user_id)
-    row = conn.execute(
-        """select p.id, p.user_id, p.public_key, p.sign_count from passkeys p
+    query = """select p.id, p.user_id, p.public_key, p.sign_count from passkeys p
         join users u on u.id = p.user_id
-        where p.credential_id = %(credential_id)s and u.erased_at is null for update of p""",
-        {"credential_id": _credential_id(answer)},
-    ).fetchone()
+        where p.credential_id = %(credential_id)s and u.erased_at is null for update of p"""
+    row = conn.execute(query, {"credential_id": _credential_id(answer)}).fetchone()
     if row is None or (user_id is not None and row[1] != user_id):
         raise Invalid("passkey", UNKNOWN)
     try:
@@ -205,13 +203,9 @@ def finish_sign_in(
 
 def list_passkeys(conn: Connection, user_id: UserId) -> list[Passkey]:
     """Returns a person's passkeys, oldest first."""
-    return fetch(
-        conn,
-        Passkey,
-        """select id, user_id, name, created_at, used_at from passkeys
-        where user_id = %(user_id)s order by id""",
-        {"user_id": user_id},
-    )
+    query = """select id, user_id, name, created_at, used_at from passkeys
+        where user_id = %(user_id)s order by id"""
+    return fetch(conn, Passkey, query, {"user_id": user_id})
 
 
 def _refuse_many_passkeys(credential_ids: Sized) -> None:

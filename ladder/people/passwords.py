@@ -90,11 +90,9 @@ def refuse_weak_password(password: str, name: str) -> None:
 
 def store_hash(conn: Connection, user_id: UserId, hashed: str) -> None:
     """Sets or replaces a person's password by its hash."""
-    conn.execute(
-        """insert into passwords (user_id, hash) values (%(user_id)s, %(hashed)s)
-        on conflict (user_id) do update set hash = excluded.hash, changed_at = now()""",
-        {"user_id": user_id, "hashed": hashed},
-    )
+    query = """insert into passwords (user_id, hash) values (%(user_id)s, %(hashed)s)
+        on conflict (user_id) do update set hash = excluded.hash, changed_at = now()"""
+    conn.execute(query, {"user_id": user_id, "hashed": hashed})
 
 
 def stored_hash(conn: Connection, name: str) -> tuple[UserId, str] | None:
@@ -103,11 +101,9 @@ def stored_hash(conn: Connection, name: str) -> tuple[UserId, str] | None:
     None if nobody has the name or the person has no password. Verify the hash outside the
     transaction: it takes a while.
     """
-    row = conn.execute(
-        """select u.id, p.hash from users u join passwords p on p.user_id = u.id
-        where lower(u.name) = lower(%(name)s) and u.erased_at is null""",
-        {"name": normal_text(name)},
-    ).fetchone()
+    query = """select u.id, p.hash from users u join passwords p on p.user_id = u.id
+        where lower(u.name) = lower(%(name)s) and u.erased_at is null"""
+    row = conn.execute(query, {"name": normal_text(name)}).fetchone()
     return None if row is None else (UserId(row[0]), str(row[1]))
 
 

@@ -81,14 +81,10 @@ def check_agent_quota(conn: Connection, team_id: TeamId) -> None:
 def check_upload_quota(conn: Connection, team_id: TeamId) -> None:
     """Raises LimitReached if a team uploaded too many bundles or bytes today, in all seasons."""
     conn.execute("select 1 from teams where id = %s for no key update", (team_id,))
-    uploads, size_bytes = fetch_one(
-        conn,
-        tuple[int, int],
-        """select count(*), coalesce(sum(s.size_bytes), 0) from submissions s
+    query = """select count(*), coalesce(sum(s.size_bytes), 0) from submissions s
         join agents a on a.id = s.agent_id
-        where a.team_id = %(team_id)s and s.created_at >= date_trunc('day', now(), 'utc')""",
-        {"team_id": team_id},
-    )
+        where a.team_id = %(team_id)s and s.created_at >= date_trunc('day', now(), 'utc')"""
+    uploads, size_bytes = fetch_one(conn, tuple[int, int], query, {"team_id": team_id})
     _refuse_above(conn, "uploads", "uploads of a team a day, over all seasons", uploads)
     megabytes = -(-int(size_bytes) // (1 << 20))
     _refuse_above(conn, "upload_mb", "megabytes uploaded by a team a day", megabytes)

@@ -55,15 +55,10 @@ def count_unused_codes(conn: Connection, user_id: UserId) -> int:
 
 def use_code(conn: Connection, code: str) -> UserId:
     """Returns the person of this code and uses it up. Raises Invalid, also for a second use."""
-    return fetch_one(
-        conn,
-        UserId,
-        """update recovery_codes c set used_at = now() from users u
+    query = """update recovery_codes c set used_at = now() from users u
         where c.hash = %(hash)s and c.used_at is null and u.id = c.user_id and u.erased_at is null
-        returning u.id""",
-        {"hash": _hash_code(code)},
-        Invalid("code", WRONG_CODE),
-    )
+        returning u.id"""
+    return fetch_one(conn, UserId, query, {"hash": _hash_code(code)}, Invalid("code", WRONG_CODE))
 
 
 @atomic_function
@@ -95,11 +90,9 @@ def create_mailed_link(conn: Connection, address: str) -> tuple[str, str] | None
     None if nobody has the address, or it got five mails in the last hour. Never tell the visitor
     which. Raises Invalid for text that is no address.
     """
-    row = conn.execute(
-        """select m.user_id, m.address from mail_addresses m join users u on u.id = m.user_id
-        where lower(m.address) = lower(%(address)s) and u.erased_at is null""",
-        {"address": normal_address(address)},
-    ).fetchone()
+    query = """select m.user_id, m.address from mail_addresses m join users u on u.id = m.user_id
+        where lower(m.address) = lower(%(address)s) and u.erased_at is null"""
+    row = conn.execute(query, {"address": normal_address(address)}).fetchone()
     if row is None:
         return None
     try:

@@ -91,14 +91,12 @@ def create_session(
 
 def viewer_of_session(conn: Connection, key: str) -> tuple[SessionId, Viewer] | None:
     """Returns the session with this key and its person; None if it has ended."""
-    row = conn.execute(
-        """select s.id, s.user_id, t.scopes, s.seen_at < now() - %(seen_every)s from sessions s
+    query = """select s.id, s.user_id, t.scopes, s.seen_at < now() - %(seen_every)s from sessions s
         left join tokens t on t.id = s.token_id
         where s.hash = %(hash)s and s.revoked_at is null and s.expires_at > now()
           and (t.id is null
-            or (t.revoked_at is null and (t.expires_at is null or t.expires_at > now())))""",
-        {"seen_every": SEEN_EVERY, "hash": _hash_key(key)},
-    ).fetchone()
+            or (t.revoked_at is null and (t.expires_at is null or t.expires_at > now())))"""
+    row = conn.execute(query, {"seen_every": SEEN_EVERY, "hash": _hash_key(key)}).fetchone()
     if row is None:
         return None
     session_id, user_id, scopes, is_due = row
@@ -116,35 +114,27 @@ def require_full_session(conn: Connection, viewer: Viewer, session_id: SessionId
     Ask this before a change of the account. So a limited token cannot win more, or last longer.
     """
     users.require_all_scopes(conn, viewer)
-    expires = exists(
-        conn,
-        """select 1 from sessions s join tokens t on t.id = s.token_id
-        where s.id = %(session_id)s and t.expires_at is not null""",
-        {"session_id": session_id},
-    )
+    query = """select 1 from sessions s join tokens t on t.id = s.token_id
+        where s.id = %(session_id)s and t.expires_at is not null"""
+    expires = exists(conn, query, {"session_id": session_id})
     if expires:
         raise Forbidden("Sign in with your password: this session began with a token that expires.")
 
 
 def list_sessions(conn: Connection, user_id: UserId) -> list[Session]:
     """Returns a person's sessions that have not ended, the last used first."""
-    return fetch(
-        conn,
-        Session,
-        """select s.id, s.user_id, s.device, s.created_at, s.seen_at, s.expires_at from sessions s
+    query = """select s.id, s.user_id, s.device, s.created_at, s.seen_at, s.expires_at
+        from sessions s
         where s.user_id = %(user_id)s and s.revoked_at is null and s.expires_at > now()
-        order by s.seen_at desc, s.id""",
-        {"user_id": user_id},
-    )
+        order by s.seen_at desc, s.id"""
+    return fetch(conn, Session, query, {"user_id": user_id})
 
 
 def revoke_session(conn: Connection, user_id: UserId, session_id: SessionId) -> None:
     """Ends a session of this person; a repeat is no error. Raises NotFound."""
-    done = conn.execute(
-        """update sessions set revoked_at = coalesce(revoked_at, now())
-        where id = %(session_id)s and user_id = %(user_id)s""",
-        {"session_id": session_id, "user_id": user_id},
-    )
+    query = """update sessions set revoked_at = coalesce(revoked_at, now())
+        where id = %(session_id)s and user_id = %(user_id)s"""
+    done = conn.execute(query, {"session_id": session_id, "user_id": user_id})
     if done.rowcount == 0:
         raise NotFound.of("session")
 
@@ -159,11 +149,9 @@ def end_session_of_key(conn: Connection, key: str) -> None:
 
 def revoke_other_sessions(conn: Connection, user_id: UserId, kept: SessionId | None) -> int:
     """Ends all sessions of this person but one; returns how many ended."""
-    return conn.execute(
-        """update sessions set revoked_at = now()
-        where user_id = %(user_id)s and revoked_at is null and id is distinct from %(kept)s""",
-        {"user_id": user_id, "kept": kept},
-    ).rowcount
+    query = """update sessions set revoked_at = now()
+        where user_id = %(user_id)s and revoked_at is null and id is distinct from %(kept)s"""
+    return conn.execute(query, {"user_id": user_id, "kept": kept}).rowcount
 
 
 def _hash_key(key: str) -> bytes:

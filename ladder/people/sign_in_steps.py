@@ -58,11 +58,9 @@ def begin_step(
 ) -> None:
     """Stores a step for ten minutes. ``browser`` is a digest of the browser's cookie."""
     delete_expired_steps(conn)
-    conn.execute(
-        """insert into sign_in_steps (hash, purpose, browser, user_id, details, expires_at)
-        values (%s, %s, %s, %s, %s, now() + %s)""",
-        (_digest(secret), purpose, browser, user_id, Jsonb(details or {}), LIFE),
-    )
+    query = """insert into sign_in_steps (hash, purpose, browser, user_id, details, expires_at)
+        values (%s, %s, %s, %s, %s, now() + %s)"""
+    conn.execute(query, (_digest(secret), purpose, browser, user_id, Jsonb(details or {}), LIFE))
 
 
 def delete_expired_steps(conn: Connection) -> int:

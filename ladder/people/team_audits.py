@@ -47,11 +47,9 @@ def record_team_act(
     details: Mapping[str, Json] | None = None,
 ) -> None:
     """Writes an act in its own transaction, and a notice to those whom it concerns."""
-    conn.execute(
-        """insert into team_audits (id, team_id, by_user, act, subject, details)
-        values (%s, %s, %s, %s, %s, %s)""",
-        (ids.new_id("tau"), team_id, by, act, subject, Jsonb(dict(details or {}))),
-    )
+    query = """insert into team_audits (id, team_id, by_user, act, subject, details)
+        values (%s, %s, %s, %s, %s, %s)"""
+    conn.execute(query, (ids.new_id("tau"), team_id, by, act, subject, Jsonb(dict(details or {}))))
     if act in NOTICES:
         # The domain of notices lies above this one, so its SQL function is called.
         conn.execute(
@@ -66,14 +64,10 @@ def list_team_acts(
     conn: Connection, team_id: TeamId, *, after: str | None = None, limit: int = 50
 ) -> list[TeamAct]:
     """Returns a team's acts, newest first, after ``after``."""
-    return fetch(
-        conn,
-        TeamAct,
-        """select a.id, a.by_user, u.name as by_name, a.act, a.subject, p.name as subject_name,
+    query = """select a.id, a.by_user, u.name as by_name, a.act, a.subject, p.name as subject_name,
           a.details, a.created_at
         from team_audits a left join users u on u.id = a.by_user
         left join users p on p.id = a.subject
         where a.team_id = %(team_id)s and (%(after)s::text is null or a.id < %(after)s)
-        order by a.id desc limit %(limit)s""",
-        {"team_id": team_id, "after": after, "limit": limit},
-    )
+        order by a.id desc limit %(limit)s"""
+    return fetch(conn, TeamAct, query, {"team_id": team_id, "after": after, "limit": limit})

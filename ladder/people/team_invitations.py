@@ -157,13 +157,10 @@ def list_invitations(
     conn: Connection, team_id: TeamId, after: str | None = None, limit: int = 50
 ) -> list[TeamInvitation]:
     """A team's invitations, newest first, including those that can no longer be used."""
-    return fetch(
-        conn,
-        TeamInvitation,
-        f"""{SELECT} where i.team_id = %(team_id)s and (%(after)s::text is null or i.id < %(after)s)
-        order by i.id desc limit %(limit)s""",
-        {"team_id": team_id, "after": after, "limit": limit},
-    )
+    query = f"""{SELECT}
+        where i.team_id = %(team_id)s and (%(after)s::text is null or i.id < %(after)s)
+        order by i.id desc limit %(limit)s"""
+    return fetch(conn, TeamInvitation, query, {"team_id": team_id, "after": after, "limit": limit})
 
 
 def open_invitations(conn: Connection, team_id: TeamId) -> list[TeamInvitation]:
@@ -176,14 +173,10 @@ def invitations_to(
     conn: Connection, user_id: UserId, after: str | None = None, limit: int = 50
 ) -> list[TeamInvitation]:
     """The invitations that wait for this person's answer, newest first."""
-    return fetch(
-        conn,
-        TeamInvitation,
-        f"""{SELECT} where i.user_id = %(user_id)s and {OPEN} and t.ended_at is null
+    query = f"""{SELECT} where i.user_id = %(user_id)s and {OPEN} and t.ended_at is null
           and (%(after)s::text is null or i.id < %(after)s)
-        order by i.id desc limit %(limit)s""",
-        {"user_id": user_id, "after": after, "limit": limit},
-    )
+        order by i.id desc limit %(limit)s"""
+    return fetch(conn, TeamInvitation, query, {"user_id": user_id, "after": after, "limit": limit})
 
 
 @atomic_function
@@ -197,11 +190,9 @@ def revoke_invitation(
     """
     competitors.lock_team(conn, team_id)
     teams.require_owner(conn, team_id, viewer)
-    changed = conn.execute(
-        """update team_invitations set revoked_at = now()
-        where id = %(invitation_id)s and team_id = %(team_id)s and revoked_at is null""",
-        {"invitation_id": invitation_id, "team_id": team_id},
-    )
+    query = """update team_invitations set revoked_at = now()
+        where id = %(invitation_id)s and team_id = %(team_id)s and revoked_at is null"""
+    changed = conn.execute(query, {"invitation_id": invitation_id, "team_id": team_id})
     invitation = _get(conn, f"{SELECT} where i.team_id = %s and i.id = %s", team_id, invitation_id)
     if changed.rowcount:
         record_team_act(conn, team_id, viewer.user_id, "revoke", invitation_id)

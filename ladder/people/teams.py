@@ -102,13 +102,9 @@ def rename_team(conn: Connection, team_id: TeamId, name: str, viewer: Viewer) ->
 
 def list_members(conn: Connection, team_id: TeamId) -> list[TeamMember]:
     """Returns the members of a team in order of joining."""
-    return fetch(
-        conn,
-        TeamMember,
-        """select u.id, u.name, m.is_owner from memberships m join users u on u.id = m.user_id
-        where m.team_id = %(team_id)s order by m.created_at, u.id""",
-        {"team_id": team_id},
-    )
+    query = """select u.id, u.name, m.is_owner from memberships m join users u on u.id = m.user_id
+        where m.team_id = %(team_id)s order by m.created_at, u.id"""
+    return fetch(conn, TeamMember, query, {"team_id": team_id})
 
 
 def is_owner(conn: Connection, team_id: TeamId, user_id: UserId | None) -> bool:
@@ -139,13 +135,11 @@ def add_member(
     competitors.lock_team(conn, team_id)
     try:
         with atomic(conn):
-            conn.execute(
-                """insert into memberships (team_id, user_id, is_owner)
+            query = """insert into memberships (team_id, user_id, is_owner)
                 values (%(team_id)s, %(user_id)s, %(is_owner)s)
                 on conflict (team_id, user_id) do update set is_owner = memberships.is_owner
-                  or excluded.is_owner""",
-                {"team_id": team_id, "user_id": user_id, "is_owner": is_owner},
-            )
+                  or excluded.is_owner"""
+            conn.execute(query, {"team_id": team_id, "user_id": user_id, "is_owner": is_owner})
     except errors.ForeignKeyViolation:
         raise NotFound("there is no such team or user") from None
     count = fetch_one(conn, int, "select count(*) from memberships where team_id = %s", (team_id,))
@@ -153,13 +147,11 @@ def add_member(
         raise Conflict(f"the team is full: it has {MOST_MEMBERS} members")
     competitors.add_competitors_of_team(conn, team_id, by)
     competitors.refuse_blocked_people(conn, team_id, [user_id])
-    conn.execute(
-        """update team_invitations i set revoked_at = now()
+    query = """update team_invitations i set revoked_at = now()
         where team_id = %(team_id)s and user_id = %(user_id)s and revoked_at is null
           and declined_at is null
-          and not exists (select 1 from team_joinings j where j.invitation_id = i.id)""",
-        {"team_id": team_id, "user_id": user_id},
-    )
+          and not exists (select 1 from team_joinings j where j.invitation_id = i.id)"""
+    conn.execute(query, {"team_id": team_id, "user_id": user_id})
     record_team_act(conn, team_id, by, "join", user_id, {"is_owner": is_owner})
 
 
@@ -219,11 +211,9 @@ def remove_member(conn: Connection, team_id: TeamId, user_id: UserId, viewer: Vi
 
 def _withdraw_merges(conn: Connection, team_id: TeamId, user_id: UserId) -> None:
     """Withdraws the open requests for merges that this person made for the team."""
-    conn.execute(
-        """update team_merges set outcome = 'withdrawn', answered_at = now()
-        where team_id = %(team_id)s and asked_by = %(user_id)s and outcome is null""",
-        {"team_id": team_id, "user_id": user_id},
-    )
+    query = """update team_merges set outcome = 'withdrawn', answered_at = now()
+        where team_id = %(team_id)s and asked_by = %(user_id)s and outcome is null"""
+    conn.execute(query, {"team_id": team_id, "user_id": user_id})
 
 
 def _refuse_name(

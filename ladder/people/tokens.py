@@ -89,12 +89,10 @@ def mint_token(
     unknown = sorted(set(scopes) - set(SCOPES))
     if unknown:
         raise Invalid("scopes", f"{', '.join(unknown)} unknown; choose from {', '.join(SCOPES)}")
-    person = conn.execute(
-        """select u.is_admin, exists (select 1 from user_blocks b where b.user_id = u.id)
+    query = """select u.is_admin, exists (select 1 from user_blocks b where b.user_id = u.id)
         from users u
-        where u.id = %(user_id)s""",
-        {"user_id": user_id},
-    ).fetchone()
+        where u.id = %(user_id)s"""
+    person = conn.execute(query, {"user_id": user_id}).fetchone()
     if person is None:
         raise NotFound.of("user")
     if person[1]:
@@ -104,11 +102,9 @@ def mint_token(
     text = new_token_text()
     token_id = TokenId(ids.new_id("tok"))
     kept = sorted(set(scopes), key=SCOPES.index)
-    conn.execute(
-        """insert into tokens (id, user_id, label, hash, scopes, expires_at)
-        values (%s, %s, %s, %s, %s, %s)""",
-        (token_id, user_id, label, _hash_token(text), kept, expires_at),
-    )
+    query = """insert into tokens (id, user_id, label, hash, scopes, expires_at)
+        values (%s, %s, %s, %s, %s, %s)"""
+    conn.execute(query, (token_id, user_id, label, _hash_token(text), kept, expires_at))
     return get_token(conn, user_id, token_id), text
 
 
@@ -164,12 +160,10 @@ def revoke_token(conn: Connection, user_id: UserId, token_id: TokenId) -> Token:
 
 def revoke_all_tokens(conn: Connection, user_id: UserId) -> int:
     """Revokes all tokens of this person; returns how many were valid until now."""
-    return conn.execute(
-        """update tokens set revoked_at = now()
+    query = """update tokens set revoked_at = now()
         where user_id = %(user_id)s and revoked_at is null
-          and (expires_at is null or expires_at > now())""",
-        {"user_id": user_id},
-    ).rowcount
+          and (expires_at is null or expires_at > now())"""
+    return conn.execute(query, {"user_id": user_id}).rowcount
 
 
 def valid_token(conn: Connection, text: str) -> Token | None:
@@ -191,12 +185,10 @@ def user_of_token(conn: Connection, text: str) -> tuple[UserId, tuple[str, ...]]
     """Returns the person and the scopes of a valid token, else None."""
     if not is_well_formed(text):
         return None
-    row = conn.execute(
-        """select user_id, scopes from tokens
+    query = """select user_id, scopes from tokens
         where hash = %(hash)s and revoked_at is null
-          and (expires_at is null or expires_at > now())""",
-        {"hash": _hash_token(text)},
-    ).fetchone()
+          and (expires_at is null or expires_at > now())"""
+    row = conn.execute(query, {"hash": _hash_token(text)}).fetchone()
     return None if row is None else (row[0], tuple(row[1]))
 
 

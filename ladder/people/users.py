@@ -54,14 +54,10 @@ def get_user(conn: Connection, user_id: UserId) -> User:
 
 def find_user(conn: Connection, text: str) -> UserId | None:
     """Returns the person with this id, or with this exact name in any case; None if unknown."""
-    return fetch_optional(
-        conn,
-        UserId,
-        """select id from users
+    query = """select id from users
         where (id = %(text)s or lower(name) = lower(%(name)s)) and erased_at is null
-        order by id = %(text)s desc limit 1""",
-        {"text": text, "name": normal_text(text)},
-    )
+        order by id = %(text)s desc limit 1"""
+    return fetch_optional(conn, UserId, query, {"text": text, "name": normal_text(text)})
 
 
 def require_user(conn: Connection, text: str) -> UserId:
@@ -175,14 +171,10 @@ def get_team(conn: Connection, team: TeamId | str) -> Team:
 
 def teams_of(conn: Connection, user_id: UserId) -> list[Team]:
     """Returns the living teams of a person, oldest first."""
-    return fetch(
-        conn,
-        Team,
-        f"""{TEAM}
+    query = f"""{TEAM}
         join memberships m on m.team_id = t.id
-        where m.user_id = %(user_id)s and t.ended_at is null order by t.id""",
-        {"user_id": user_id},
-    )
+        where m.user_id = %(user_id)s and t.ended_at is null order by t.id"""
+    return fetch(conn, Team, query, {"user_id": user_id})
 
 
 def viewer_of_token(conn: Connection, token_text: str) -> Viewer | None:
@@ -198,15 +190,14 @@ def viewer_of_user(
     conn: Connection, user_id: UserId, scopes: Sequence[str] = SCOPES
 ) -> Viewer | None:
     """Returns the viewer for a signed-in user with these scopes; None if unknown or blocked."""
-    row = conn.execute(
-        f"""select u.name, u.is_admin, array(select team_id from memberships where user_id = u.id),
+    query = f"""select u.name, u.is_admin,
+          array(select team_id from memberships where user_id = u.id),
           array(select league_id from league_members where user_id = u.id order by league_id),
           array(select {ROLE} from league_members where user_id = u.id order by league_id)
         from users u
         where u.id = %(user_id)s and u.erased_at is null
-          and not exists (select 1 from user_blocks b where b.user_id = u.id)""",
-        {"user_id": user_id},
-    ).fetchone()
+          and not exists (select 1 from user_blocks b where b.user_id = u.id)"""
+    row = conn.execute(query, {"user_id": user_id}).fetchone()
     if row is None:
         return None
     name, is_admin, teams, leagues, league_roles = row
@@ -228,8 +219,7 @@ def _agreeing_teams(conn: Connection, user_id: UserId) -> dict[LeagueId, frozens
 
     The team of the reference agents, which nobody made and which has no people, agrees.
     """
-    rows = conn.execute(
-        """
+    query = """
         select s.league_id, array_agg(t.id) from league_members s cross join teams t
         where s.user_id = %(user)s and s.duty = any (%(roles)s) and (
           t.created_by is null and not exists (select 1 from memberships m where m.team_id = t.id)
@@ -241,7 +231,6 @@ def _agreeing_teams(conn: Connection, user_id: UserId) -> dict[LeagueId, frozens
           )
         )
         group by 1
-        """,
-        {"user": user_id, "roles": list(STAFF)},
-    )
+        """
+    rows = conn.execute(query, {"user": user_id, "roles": list(STAFF)})
     return {LeagueId(league): frozenset(TeamId(t) for t in teams) for league, teams in rows}

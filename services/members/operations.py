@@ -95,10 +95,10 @@ def create_invitation(
     conn: Db, viewer: Host, league: HostedLeague, invitation: NewInvitation
 ) -> MadeInvitation:
     """Hosts and administrators only. The code is shown only once. A private league has no codes."""
-    made, code = invitations.create_invitation(
+    invitation_made, code = invitations.create_invitation(
         conn, league.id, created_by=viewer.user_id, **invitation.model_dump()
     )
-    return MadeInvitation(**asdict(made), code=code)
+    return MadeInvitation(**asdict(invitation_made), code=code)
 
 
 @operations("GET", "/leagues/{league}/invitations", "List invitation codes", problems=(403, 404))

@@ -324,8 +324,8 @@ def change_instance_settings(
     back to the default. Each change has an audit entry."""
     unknown = sorted(change.quotas.keys() - quotas.default_quotas().keys())
     if unknown:
-        known = ", ".join(quotas.default_quotas())
-        raise Invalid("quotas", f"choose from {known}; {unknown[0]!r} is not one")
+        names = ", ".join(quotas.default_quotas())
+        raise Invalid("quotas", f"choose from {names}; {unknown[0]!r} is not one")
     if "sign_up" in change.model_fields_set:
         instance_settings.change_setting(conn, viewer, SIGN_UP, change.sign_up)
     for name, allowed in change.quotas.items():

@@ -51,6 +51,7 @@ def test_null_of_an_optional_enum_is_none(conn: Connection) -> None:
 def test_type_takes_the_only_column(conn: Connection) -> None:
     assert fetch_one(conn, int, "select sum(n) from generate_series(1, 3) n") == 6
     assert fetch_one(conn, LeagueRole, "select 'host'") is LeagueRole.HOST
+    assert fetch_one(conn, dict[str, int], "select '{\"a\": 1}'::jsonb") == {"a": 1}
     assert fetch(conn, UserId, "select 'usr_1' union all select 'usr_2'") == ["usr_1", "usr_2"]
 
 
