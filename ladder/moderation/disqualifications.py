@@ -13,21 +13,26 @@ from typing import Annotated, Final
 from pydantic import ConfigDict, Field
 
 from ladder import ids
-from ladder.database.db import Connection, atomic_function
+from ladder.database.db import Connection, atomic_function, fetch, fetch_one
 from ladder.entries import entries, medal_lines
 from ladder.entries.records import PauseCause
 from ladder.enums import VoidCause
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.fault_reasons import DISQUALIFIED
 from ladder.field_types import RECORD, Key, Reason, RequestModel
-from ladder.ids import AgentId, EntryId, SeasonId, UserId
+from ladder.ids import AgentId, EntryId, MatchId, SeasonId, UserId
 from ladder.leagues import sealed_medals, seasons
 from ladder.matches import matches
 from ladder.notices.events import EventSubject, record_events
 from ladder.notices.kinds import NoticeKind
 from ladder.people import audit_log
+from ladder.slugs import normal_text
 
-SUBJECTS: Final = {"ent": "id", "age": "agent_id", "tea": "team_id"}
+COVERED: Final = "season_id = %(season)s and %(subject)s in (id, agent_id, team_id)"
+"""Whether an entry is the subject of an act, or belongs to it."""
+SUBJECTS: Final = ("ent_", "age_", "tea_")
+SHOWN: Final = 5
+"""Most ids listed if a name is not unique."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,22 +74,20 @@ def disqualify(
     Raises NotFound, LadderError for another kind of id. Raises Conflict if already disqualified,
     and for a reference agent that a medal line names.
     """
-    which = _column_of_subject(subject)
+    _require_subject(subject)
     season = seasons.get_season(conn, season_id)
-    waiting = conn.execute(
-        f"select validation_match_id from entries where season_id = %s and {which} = %s"  # noqa: S608
-        " and state in ('pending', 'paused') and validation_match_id is not null order by id",
-        (season_id, subject),
-    ).fetchall()
-    trials = [row[0] for row in waiting]
+    values = {"season": season_id, "subject": subject}
+    query = f"""select validation_match_id from entries
+        where {COVERED} and state in ('pending', 'paused') and validation_match_id is not null
+        order by id"""
+    trials = fetch(conn, MatchId, query, values)
     entries.lock_matches_and_seasons(conn, trials, [season_id])
     matches.void_matches(conn, trials, VoidCause.ENTRY_LEFT, "the entry was disqualified")
-    rows = conn.execute(
-        f"select id, case when pause_cause = '{PauseCause.TEAM_BLOCKED}' then 'active'"  # noqa: S608
-        "   else state end, agent_id, disqualified_at is not null from entries"
-        f" where season_id = %s and {which} = %s order by id for update",
-        (season_id, subject),
-    ).fetchall()
+    query = f"""select id,
+          case when pause_cause = '{PauseCause.TEAM_BLOCKED}' then 'active' else state end,
+          agent_id, disqualified_at is not null
+        from entries where {COVERED} order by id for update"""
+    rows = conn.execute(query, values).fetchall()
     if not rows:
         raise NotFound(f"{subject} has no entry in this season", field="subject")
     out = [
@@ -94,7 +97,7 @@ def disqualify(
     ]
     medal_lines.refuse_to_lose_agent(conn, season_id, [entry for entry, _ in out])
     excluded = _add_exclusion(conn, season_id, subject)
-    if (not excluded and not out) or (which == "id" and rows[0][1] == "rejected"):
+    if (not excluded and not out) or (ids.is_id(subject, "ent") and rows[0][1] == "rejected"):
         raise Conflict("it is already disqualified, or never passed validation", field="subject")
     _append_to_season_log(conn, season_id, "disqualify", [entry for entry, _ in out])
     for entry, state in out:
@@ -131,29 +134,32 @@ def reinstate(
     entry above its agent's or team's limit stays retired, and so does one whose team has ended
     during the season. Raises NotFound, LadderError, Conflict if not disqualified.
     """
-    which = _column_of_subject(subject)
+    _require_subject(subject)
     season = seasons.get_season(conn, season_id)
+    values = {"season": season_id, "subject": subject}
     conn.execute(  # so none of the teams ends meanwhile
-        "select 1 from teams where id in (select team_id from entries"  # noqa: S608
-        f"   where season_id = %s and {which} = %s) order by id for share",
-        (season_id, subject),
+        f"""select 1 from teams where id in (select team_id from entries where {COVERED})
+        order by id for share""",
+        values,
     )
-    _lock_season(conn, season_id)
+    # The season before its entries, the lock order of lease.sql.
+    conn.execute("select 1 from seasons where id = %s for no key update", (season_id,))
     undone = conn.execute(
         "delete from exclusions where season_id = %s and subject = %s", (season_id, subject)
     ).rowcount
     if not undone:
-        raise Conflict(_why_not_disqualified(conn, season_id, which, subject))
-    rows = conn.execute(
-        "select id, case when exists (select 1 from teams t join seasons s"  # noqa: S608
-        "     on s.id = e.season_id and s.state <> 'finished'"
-        "     where t.id = e.team_id and t.ended_at is not null)"
-        "   then 'retired' else disqualified_from end, agent_id from entries e"
-        f" where season_id = %s and {which} = %s and disqualified_at is not null"
-        " and not exists (select 1 from exclusions x where x.season_id = e.season_id"
-        "   and x.subject in (e.id, e.agent_id, e.team_id)) order by id for update",
-        (season_id, subject),
-    ).fetchall()
+        raise Conflict(_why_not_disqualified(conn, season_id, subject))
+    query = f"""select id,
+          case when exists (
+            select 1 from teams t join seasons s on s.id = e.season_id and s.state <> 'finished'
+            where t.id = e.team_id and t.ended_at is not null) then 'retired'
+          else disqualified_from end, agent_id
+        from entries e
+        where {COVERED} and disqualified_at is not null
+          and not exists (select 1 from exclusions x
+            where x.season_id = e.season_id and x.subject in (e.id, e.agent_id, e.team_id))
+        order by id for update"""
+    rows = conn.execute(query, values).fetchall()
     back = [EntryId(entry) for entry, _, _ in rows]
     _append_to_season_log(conn, season_id, "reinstate", back)
     for entry, state, _ in rows:
@@ -194,39 +200,31 @@ def _tell_teams(conn: Connection, kind: NoticeKind, newest: Mapping[AgentId, Ent
     record_events(conn, [(kind, EventSubject(entry_id=entry)) for entry in newest.values()])
 
 
-def _column_of_subject(subject: str) -> str:
-    """Returns the column of this kind of id."""
-    for prefix, column in SUBJECTS.items():
-        if ids.is_id(subject, prefix):
-            return column
-    raise Invalid("subject", "give the id of an entry (ent_), an agent (age_) or a team (tea_)")
-
-
-def _lock_season(conn: Connection, season_id: SeasonId) -> None:
-    """Locks the season before its entries, the lock order of ``lease.sql``."""
-    conn.execute("select 1 from seasons where id = %s for no key update", (season_id,))
+def _require_subject(subject: str) -> None:
+    if not any(ids.is_id(subject, prefix.rstrip("_")) for prefix in SUBJECTS):
+        raise Invalid("subject", "give the id of an entry (ent_), an agent (age_) or a team (tea_)")
 
 
 def _add_exclusion(conn: Connection, season_id: SeasonId, subject: str) -> bool:
     """Adds a row; whether it is new."""
-    made = conn.execute(
+    inserted = conn.execute(
         "insert into exclusions (season_id, subject) values (%s, %s) on conflict do nothing",
         (season_id, subject),
     )
-    return made.rowcount == 1
+    return inserted.rowcount == 1
 
 
-def _why_not_disqualified(conn: Connection, season_id: SeasonId, which: str, subject: str) -> str:
+def _why_not_disqualified(conn: Connection, season_id: SeasonId, subject: str) -> str:
     """Returns why there is nothing to undo, and which disqualifications apply instead."""
-    others = conn.execute(
-        "select distinct x.subject from entries e join exclusions x on x.season_id = e.season_id"  # noqa: S608
-        f" and x.subject in (e.id, e.agent_id, e.team_id) where e.season_id = %s and e.{which} = %s"
-        " order by x.subject",
-        (season_id, subject),
-    ).fetchall()
+    query = """select distinct x.subject from entries e
+        join exclusions x on x.season_id = e.season_id
+          and x.subject in (e.id, e.agent_id, e.team_id)
+        where e.season_id = %(season)s and %(subject)s in (e.id, e.agent_id, e.team_id)
+        order by x.subject"""
+    others = fetch(conn, str, query, {"season": season_id, "subject": subject})
     if not others:
         return "subject: it is not disqualified in this season"
-    names = ", ".join(row[0] for row in others)
+    names = ", ".join(others)
     return f"subject: undo what was done to {names} instead; this one was not disqualified itself"
 
 
@@ -234,17 +232,55 @@ def _append_to_season_log(
     conn: Connection, season_id: SeasonId, act: str, entries: list[EntryId]
 ) -> None:
     """Writes the act to the season's log, one number for each entry."""
-    row = conn.execute(
-        "update seasons set accepted_no = accepted_no + %s, revision = revision + 1,"
-        " official_is_stale = true where id = %s returning accepted_no",
-        (len(entries), season_id),
-    ).fetchone()
-    assert row is not None
+    query = """update seasons
+        set accepted_no = accepted_no + %(accepted_no)s, revision = revision + 1,
+          official_is_stale = true
+        where id = %(season_id)s returning accepted_no"""
+    last_no = fetch_one(conn, int, query, {"accepted_no": len(entries), "season_id": season_id})
     with conn.cursor() as cur:
         cur.executemany(
             "insert into acceptances (season_id, no, act, entry_id) values (%s, %s, %s, %s)",
             [
-                (season_id, row[0] - len(entries) + n, act, entry)
+                (season_id, last_no - len(entries) + n, act, entry)
                 for n, entry in enumerate(entries, 1)
             ],
         )
+
+
+def find_subject(conn: Connection, season_id: SeasonId, text: str, field: str = "subject") -> str:
+    """The id of the agent or team in this season with this exact name or slug, in any case.
+
+    An id and an empty text stay as they are. Raises Invalid for ``field`` if there is none, or
+    several.
+    """
+    return _find_id(conn, season_id, text, field, teams=True)
+
+
+def find_agent_id(conn: Connection, season_id: SeasonId, text: str, field: str) -> str:
+    """As ``find_subject``, for agents alone."""
+    return _find_id(conn, season_id, text, field, teams=False)
+
+
+def _find_id(conn: Connection, season_id: SeasonId, text: str, field: str, *, teams: bool) -> str:
+    if not text or text.startswith(SUBJECTS):
+        return text
+    matching = fetch(
+        conn,
+        str,
+        """select a.id from agents a
+        where lower(%(text)s) in (lower(a.name), a.slug)
+          and exists (select 1 from entries e where e.season_id = %(season)s and e.agent_id = a.id)
+        union
+        select t.id from teams t
+        where %(teams)s and lower(%(text)s) in (lower(t.name), t.slug)
+          and exists (select 1 from entries e where e.season_id = %(season)s and e.team_id = t.id)
+        order by 1""",
+        {"text": normal_text(text).replace("\0", ""), "season": season_id, "teams": teams},
+    )
+    if len(matching) == 1:
+        return matching[0]
+    kinds = "agent or team" if teams else "agent"
+    if not matching:
+        raise Invalid(field, f"give an exact name or an id: the season has no {kinds} {text!r}.")
+    choices = ", ".join(matching[:SHOWN])
+    raise Invalid(field, f"give one of these ids: several have the name {text!r}: {choices}")

@@ -80,24 +80,24 @@ def preview_rejudgement(
     if season.measures:
         now = leaderboard.read_board(conn, season_id).rows
         totals = solo_seasons.totals_without_matches(
-            conn, season_id, {one.match_id for one in fitting}
+            conn, season_id, {result.match_id for result in fitting}
         )
         without = leaderboard.read_board(conn, season_id, totals=totals).rows
         return preview_of(season, fitting, None, _board_changes(now, without))
-    found = standing_versions.latest_version(conn, season_id)
+    latest = standing_versions.latest_version(conn, season_id)
     places = ratings_fitting.standing_without_matches(
-        conn, season_id, {one.match_id for one in fitting}
+        conn, season_id, {result.match_id for result in fitting}
     )
-    if found is None or places is None:
+    if latest is None or places is None:
         return preview_of(season, fitting, None, ())
     now_places = None
-    if found[0].fitted_by != ratings_fitting.FITTED_BY:  # compare two fits of one method
+    if latest[0].fitted_by != ratings_fitting.FITTED_BY:  # compare two fits of one method
         now_places = ratings_fitting.standing_without_matches(conn, season_id, ())
     before = leaderboard.read_board(conn, season_id, now_places).rows
     after = leaderboard.read_board(
         conn, season_id, places, result_search.teams_of_suspects(conn, fitting)
     ).rows
-    return preview_of(season, fitting, found[0].version, _board_changes(before, after))
+    return preview_of(season, fitting, latest[0].version, _board_changes(before, after))
 
 
 def preview_of(
@@ -116,10 +116,10 @@ def _board_changes(before: Iterable[BoardRow], after: Iterable[BoardRow]) -> lis
     new = {_row_key(row): row for row in after}
     changes = []
     for key in dict.fromkeys((*new, *old)):
-        one, two = old.get(key), new.get(key)
-        known = one or two
-        if known is not None and _rows_differ(one, two):
-            changes.append(BoardChange(known.team_name, _board_row(one), _board_row(two)))
+        earlier, later = old.get(key), new.get(key)
+        either = earlier or later
+        if either is not None and _rows_differ(earlier, later):
+            changes.append(BoardChange(either.team_name, _board_row(earlier), _board_row(later)))
     return changes
 
 
@@ -127,14 +127,16 @@ def _row_key(row: BoardRow) -> str:
     return row.entry_id if row.is_anchor else row.team_id
 
 
-def _rows_differ(one: BoardRow | None, two: BoardRow | None) -> bool:
-    if one is None or two is None:
+def _rows_differ(earlier: BoardRow | None, later: BoardRow | None) -> bool:
+    if earlier is None or later is None:
         return True
-    if one.estimates != two.estimates:
+    if earlier.estimates != later.estimates:
         return True
-    return (one.entry_id, one.rank, one.medal) != (two.entry_id, two.rank, two.medal) or abs(
-        one.score_and_sigma[0] - two.score_and_sigma[0]
-    ) >= LEAST_SCORE_CHANGE
+    return (earlier.entry_id, earlier.rank, earlier.medal) != (
+        later.entry_id,
+        later.rank,
+        later.medal,
+    ) or abs(earlier.score_and_sigma[0] - later.score_and_sigma[0]) >= LEAST_SCORE_CHANGE
 
 
 def _board_row(row: BoardRow | None) -> ComparedRow | None:

@@ -8,17 +8,16 @@ accepted new match replaces the old one, even in a finished season.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Final
 
-from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 from pydantic import Field
 
 from ladder import ids
-from ladder.database.db import Connection, atomic_function
+from ladder.database.db import Connection, atomic_function, fetch, fetch_one, fetch_optional
 from ladder.enums import Json, MatchKind, VoidCause
 from ladder.errors import Conflict, NotFound
 from ladder.field_types import RECORD, Reason, RequestModel
@@ -31,11 +30,10 @@ from ladder.people import audit_log
 
 AT_ONCE: Final = 32
 """Highest number of an act's matches in flight; others wait, so rated play continues."""
-UNDER_WAY: Final = (
-    "select 1 from matches m join rejudged d on d.match_id = m.rejudges and d.by_match_id = m.id"
-    " where d.rejudgement_id = r.id and m.season_id = r.season_id and m.kind = 'rated'"
-    " and m.state in ('queued', 'running')"
-)
+UNDER_WAY: Final = """select 1 from matches m
+    join rejudged d on d.match_id = m.rejudges and d.by_match_id = m.id
+    where d.rejudgement_id = r.id and m.season_id = r.season_id and m.kind = 'rated'
+      and m.state in ('queued', 'running')"""
 """SQL: matches of the act ``r`` that are queued or running. Reads no other matches."""
 CALLED_OFF: Final = "the rejudgement was called off"
 UNSERVED: Final = "no node served one of its profiles for too long"
@@ -114,8 +112,8 @@ def create_rejudgement(
         )
     rejudgement_id = RejudgementId(ids.new_id("rej"))
     conn.execute(
-        "insert into rejudgements (id, season_id, predicate, reason, by_user)"
-        " values (%s, %s, %s, %s, %s)",
+        """insert into rejudgements (id, season_id, predicate, reason, by_user)
+        values (%s, %s, %s, %s, %s)""",
         (
             rejudgement_id,
             season_id,
@@ -126,7 +124,7 @@ def create_rejudgement(
     )
     conn.execute(
         "insert into rejudged (rejudgement_id, match_id) select %s, unnest(%s::text[])",
-        (rejudgement_id, [one.match_id for one in fitting]),
+        (rejudgement_id, [result.match_id for result in fitting]),
     )
     audit_id = audit_log.record_audit(
         conn,
@@ -148,24 +146,22 @@ def create_rejudgement(
 
 def get_rejudgement(conn: Connection, rejudgement_id: RejudgementId) -> Rejudgement:
     """Returns an act and its progress. Raises NotFound."""
-    with conn.cursor(row_factory=class_row(Rejudgement)) as cur:
-        found = cur.execute(
-            "select r.id, r.season_id, s.league_id, r.predicate, r.reason, r.created_at,"
-            " coalesce(r.outcome, %s) as state, r.ended_at, count(*) as total,"
-            " count(*) filter (where d.by_match_id is null and d.refusal is null) as waiting,"
-            " count(*) filter (where m.state in ('queued', 'running')) as under_way,"
-            " count(*) filter (where m.state = 'finished') as done,"
-            " count(*) filter (where m.state = 'void') as void,"
-            " count(*) filter (where d.refusal is not null) as refused"
-            " from rejudgements r join seasons s on s.id = r.season_id"
-            " join rejudged d on d.rejudgement_id = r.id"
-            " left join matches m on m.id = d.by_match_id"
-            " where r.id = %s group by r.id, s.league_id",
-            (RejudgementState.JUDGING, rejudgement_id),
-        ).fetchone()
-    if found is None:
-        raise NotFound.of("rejudgement")
-    return replace(found, state=RejudgementState(found.state))
+    return fetch_one(
+        conn,
+        Rejudgement,
+        """select r.id, r.season_id, s.league_id, r.predicate, r.reason, r.created_at,
+          coalesce(r.outcome, %s) as state, r.ended_at, count(*) as total,
+          count(*) filter (where d.by_match_id is null and d.refusal is null) as waiting,
+          count(*) filter (where m.state in ('queued', 'running')) as under_way,
+          count(*) filter (where m.state = 'finished') as done,
+          count(*) filter (where m.state = 'void') as void,
+          count(*) filter (where d.refusal is not null) as refused
+        from rejudgements r join seasons s on s.id = r.season_id
+        join rejudged d on d.rejudgement_id = r.id left join matches m on m.id = d.by_match_id
+        where r.id = %s group by r.id, s.league_id""",
+        (RejudgementState.JUDGING, rejudgement_id),
+        NotFound.of("rejudgement"),
+    )
 
 
 @atomic_function
@@ -178,34 +174,30 @@ def cancel_rejudgement(
     ended.
     """
     conn.execute("select 1 from rejudgements where id = %s for update", (rejudgement_id,))
-    found = get_rejudgement(conn, rejudgement_id)
-    if found.waiting == found.under_way == 0 or found.state is not RejudgementState.JUDGING:
+    rejudgement = get_rejudgement(conn, rejudgement_id)
+    has_ended = rejudgement.state is not RejudgementState.JUDGING
+    if has_ended or rejudgement.waiting == rejudgement.under_way == 0:
         raise Conflict("rejudgement: it has already ended and cannot be cancelled")
-    conn.execute(
-        "update rejudged set refusal = %s where rejudgement_id = %s and by_match_id is null"
-        " and refusal is null",
-        (CALLED_OFF, rejudgement_id),
-    )
-    playing = conn.execute(
-        "select m.id from rejudged d join matches m on m.id = d.by_match_id"
-        " where d.rejudgement_id = %s and m.state in ('queued', 'running') order by m.id"
-        " for update of m",
-        (rejudgement_id,),
-    ).fetchall()
+    query = """update rejudged set refusal = %(called_off)s
+        where rejudgement_id = %(rejudgement_id)s and by_match_id is null and refusal is null"""
+    conn.execute(query, {"called_off": CALLED_OFF, "rejudgement_id": rejudgement_id})
+    query = """select m.id from rejudged d join matches m on m.id = d.by_match_id
+        where d.rejudgement_id = %(rejudgement_id)s and m.state in ('queued', 'running')
+        order by m.id for update of m"""
+    playing = fetch(conn, MatchId, query, {"rejudgement_id": rejudgement_id})
     _write_end(
-        conn, found.season_id, rejudgement_id, RejudgementState.CANCELLED
+        conn, rejudgement.season_id, rejudgement_id, RejudgementState.CANCELLED
     )  # lock the season before its entries
-    games = [row[0] for row in playing]
-    voided = matches.void_matches(conn, games, VoidCause.CALLED_OFF, CALLED_OFF)
+    voided = matches.void_matches(conn, playing, VoidCause.CALLED_OFF, CALLED_OFF)
     audit_log.record_audit(
         conn,
-        found.league_id,
+        rejudgement.league_id,
         by=by,
         act="cancel",
         subject=rejudgement_id,
         reason=reason,
-        season_id=found.season_id,
-        details={"done": found.done, "called_off": found.waiting + voided},
+        season_id=rejudgement.season_id,
+        details={"done": rejudgement.done, "called_off": rejudgement.waiting + voided},
     )
     return get_rejudgement(conn, rejudgement_id)
 
@@ -216,14 +208,16 @@ def end_finished_rejudgements(conn: Connection) -> list[Rejudgement]:
 
     The next standing may seal medals again.
     """
-    over = conn.execute(
-        "select r.id, r.season_id, exists (select 1 from rejudged d join matches m"  # noqa: S608
-        "   on m.id = d.by_match_id where d.rejudgement_id = r.id and m.state = 'finished')"
-        " from rejudgements r where r.ended_at is null and not exists ("
-        "   select 1 from rejudged d where d.rejudgement_id = r.id and d.by_match_id is null"
-        f"   and d.refusal is null) and not exists ({UNDER_WAY})"
-        " order by r.id for update of r skip locked"
-    ).fetchall()
+    query = f"""select r.id, r.season_id,
+          exists (select 1 from rejudged d join matches m on m.id = d.by_match_id
+            where d.rejudgement_id = r.id and m.state = 'finished')
+        from rejudgements r
+        where r.ended_at is null
+          and not exists (select 1 from rejudged d
+            where d.rejudgement_id = r.id and d.by_match_id is null and d.refusal is null)
+          and not exists ({UNDER_WAY})
+        order by r.id for update of r skip locked"""
+    over = conn.execute(query).fetchall()
     for act, season_id, is_done in over:
         _write_end(
             conn, season_id, act, RejudgementState.DONE if is_done else RejudgementState.VOID
@@ -237,27 +231,29 @@ def refuse_unserved_matches(conn: Connection) -> int:
 
     Their old results count. An act waits at least GIVEN_UP_SECONDS for a node.
     """
-    rows = conn.execute(
-        "select r.id from rejudgements r where r.ended_at is null"
-        " and r.created_at <= now() - make_interval(secs => %s) and exists (select 1"
-        "   from rejudged d where d.rejudgement_id = r.id and d.by_match_id is null"
-        "   and d.refusal is null) order by r.id for update of r skip locked",
-        (worker_availability.GIVEN_UP_SECONDS,),
-    ).fetchall()
-    if not rows:
+    acts = fetch(
+        conn,
+        RejudgementId,
+        """select r.id from rejudgements r
+        where r.ended_at is null
+          and r.created_at <= now() - make_interval(secs => %(given_up_seconds)s)
+          and exists (select 1 from rejudged d
+            where d.rejudgement_id = r.id and d.by_match_id is null and d.refusal is null)
+        order by r.id for update of r skip locked""",
+        {"given_up_seconds": worker_availability.GIVEN_UP_SECONDS},
+    )
+    if not acts:
         return 0
-    acts = [act for (act,) in rows]
-    wanted = conn.execute(
-        "select distinct s.profile from rejudged d join seats s on s.match_id = d.match_id"
-        " where d.rejudgement_id = any (%s) and d.by_match_id is null and d.refusal is null",
-        (acts,),
-    ).fetchall()
-    unserved = worker_availability.long_unserved_profiles(conn, [row[0] for row in wanted])
+    query = """select distinct s.profile from rejudged d join seats s on s.match_id = d.match_id
+        where d.rejudgement_id = any (%(acts)s) and d.by_match_id is null and d.refusal is null"""
+    profiles = fetch(conn, str, query, {"acts": acts})
+    unserved = worker_availability.long_unserved_profiles(conn, profiles)
     return conn.execute(
-        "update rejudged d set refusal = %s where d.rejudgement_id = any (%s)"
-        " and d.by_match_id is null and d.refusal is null and exists (select 1 from seats s"
-        "   where s.match_id = d.match_id and s.profile = any (%s))",
-        (UNSERVED, acts, list(unserved)),
+        """update rejudged d set refusal = %(unserved)s
+        where d.rejudgement_id = any (%(acts)s) and d.by_match_id is null and d.refusal is null
+          and exists (select 1 from seats s
+            where s.match_id = d.match_id and s.profile = any (%(profile)s))""",
+        {"unserved": UNSERVED, "acts": acts, "profile": list(unserved)},
     ).rowcount
 
 
@@ -269,28 +265,19 @@ def matches_to_queue(
     Matches that need a profile outside ``served`` wait for a node that has it, until
     ``refuse_unserved_matches`` refuses them.
     """
-    acts = conn.execute(
-        "select distinct rejudgement_id from rejudged"
-        " where by_match_id is null and refusal is null order by rejudgement_id"
-    ).fetchall()
-    found: list[tuple[RejudgementId, MatchId]] = []
-    for (act,) in acts:
-        under_way = conn.execute(
-            f"select count(*) from rejudgements r cross join lateral ({UNDER_WAY}) u"  # noqa: S608
-            " where r.id = %s",
-            (act,),
-        ).fetchone()
-        assert under_way is not None
-        room = at_once - under_way[0]
-        rows = conn.execute(
-            "select match_id from rejudged d where rejudgement_id = %s and by_match_id is null"
-            " and refusal is null and not exists (select 1 from seats s"
-            "   where s.match_id = d.match_id and s.profile <> all (%s))"
-            " order by match_id limit %s",
-            (act, list(served), max(0, room)),
-        )
-        found += [(act, MatchId(row[0])) for row in rows]
-    return found
+    return fetch(
+        conn,
+        tuple[RejudgementId, MatchId],
+        f"""select r.id, waiting.match_id from rejudgements r cross join lateral (
+          select match_id from rejudged d
+          where d.rejudgement_id = r.id and by_match_id is null and refusal is null
+            and not exists (select 1 from seats s
+              where s.match_id = d.match_id and s.profile <> all (%(served)s))
+          order by match_id
+          limit greatest(0, %(at_once)s - (select count(*) from ({UNDER_WAY}) u))) waiting
+        order by r.id, waiting.match_id""",
+        {"served": list(served), "at_once": at_once},
+    )
 
 
 def queue_next(conn: Connection) -> int:
@@ -300,11 +287,11 @@ def queue_next(conn: Connection) -> int:
     """
     served = {profile for worker in workers.live_workers(conn) for profile in worker.profiles}
     front = matches.first_turn_of_queue(conn, "play.cpu") or 0
-    made = 0
+    queued = 0
     for turn, (act, match_id) in enumerate(matches_to_queue(conn, served), front):
         with conn.transaction():
-            made += queue_replacement_match(conn, act, match_id, turn) is not None
-    return made
+            queued += queue_replacement_match(conn, act, match_id, turn) is not None
+    return queued
 
 
 @atomic_function
@@ -312,18 +299,20 @@ def queue_replacement_match(
     conn: Connection, rejudgement_id: RejudgementId, match_id: MatchId, turn: int = 0
 ) -> MatchId | None:
     """Queues the match that replaces this one; None if there will be none."""
-    waits = conn.execute(
-        "select r.season_id from rejudged d join rejudgements r on r.id = d.rejudgement_id"
-        " where r.id = %s and d.match_id = %s and d.by_match_id is null and d.refusal is null"
-        " for update of d",
-        (rejudgement_id, match_id),
-    ).fetchone()
-    if waits is None:
+    season_id = fetch_optional(
+        conn,
+        SeasonId,
+        """select r.season_id from rejudged d join rejudgements r on r.id = d.rejudgement_id
+        where r.id = %(rejudgement_id)s and d.match_id = %(match_id)s and d.by_match_id is null
+          and d.refusal is null for update of d""",
+        {"rejudgement_id": rejudgement_id, "match_id": match_id},
+    )
+    if season_id is None:
         return None  # cancelled meanwhile
-    season = seasons.get_season(conn, SeasonId(waits[0]))
-    made, refusal = None, None
+    season = seasons.get_season(conn, season_id)
+    replacement, refusal = None, None
     try:
-        made = matches.create_match(
+        replacement = matches.create_match(
             conn,
             season=season,
             kind=MatchKind.RATED,
@@ -334,11 +323,11 @@ def queue_replacement_match(
     except Conflict as error:
         refusal = str(error)
     conn.execute(
-        "update rejudged set by_match_id = %s, refusal = %s"
-        " where rejudgement_id = %s and match_id = %s",
-        (made, refusal, rejudgement_id, match_id),
+        """update rejudged set by_match_id = %(by)s, refusal = %(refusal)s
+        where rejudgement_id = %(act)s and match_id = %(match)s""",
+        {"by": replacement, "refusal": refusal, "act": rejudgement_id, "match": match_id},
     )
-    return made
+    return replacement
 
 
 def _write_end(

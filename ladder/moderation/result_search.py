@@ -7,16 +7,33 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Final, Literal
 
-from psycopg.rows import class_row
 from pydantic import ConfigDict, Field
 
-from ladder.database.db import Connection
+from ladder.database.db import Connection, fetch
 from ladder.errors import Invalid
 from ladder.field_types import RECORD, AwareDatetime, FilledLine, Key, RequestModel
 from ladder.ids import MatchId, SeasonId, TeamId
 
 MOST: Final = 10_000
 """Highest number of matches in one act."""
+FITS: Final = """
+    (%(worker)s::text is null or t.worker = %(worker)s)
+    and (%(node)s::text is null or t.node = %(node)s)
+    and (%(image_digest)s::text is null or t.image_digest = %(image_digest)s)
+    and (%(rules_digest)s::text is null or t.rules_digest = %(rules_digest)s)
+    and (%(machine)s::text is null or t.machine_id in (
+      select id from machines where id = %(machine)s or lower(name) = lower(%(machine)s)))
+    and (%(since)s::timestamptz is null or m.finished_at >= %(since)s)
+    and (%(until)s::timestamptz is null or m.finished_at < %(until)s)
+    and (%(agent)s::text is null and %(verdict)s::text is null
+        and %(fault)s::text is distinct from 'agent'
+      or exists (select 1 from seats x where x.match_id = m.id
+        and (%(agent)s::text is null or x.agent_id = %(agent)s)
+        and (%(verdict)s::text is null or x.verdict = %(verdict)s)
+        and (%(fault)s::text is distinct from 'agent' or x.verdict <> 'DONE')))
+    and (coalesce(%(fault)s::text, 'agent') = 'agent' or exists (
+      select 1 from attempts f where f.match_id = m.id and f.fault = %(fault)s))"""
+"""Whether the match ``m`` and the attempt ``t`` with its result meet a predicate."""
 
 
 class Predicate(RequestModel):
@@ -65,65 +82,32 @@ def find_suspects(
 
     Raises LadderError (empty predicate, too many matches).
     """
-    where = " and ".join(_sql_conditions(predicate))
-    with conn.cursor(row_factory=class_row(SuspectResult)) as cur:
-        found = cur.execute(
-            "select m.id as match_id, a.no, m.finished_at, t.worker, t.node, t.image_digest,"  # noqa: S608
-            " t.rules_digest from acceptances a join matches m on m.id = a.match_id"
-            " join attempts t on t.match_id = m.id and t.ended = 'finished'"
-            " where a.season_id = %(season)s and a.act = 'accept'"
-            " and not exists (select 1 from acceptances w where w.match_id = a.match_id"
-            "   and w.act = 'withdraw')"
-            " and not exists (select 1 from matches r where r.rejudges = m.id"
-            "   and r.state <> 'void')"
-            " and not exists (select 1 from rejudged d where d.match_id = m.id"
-            "   and d.by_match_id is null and d.refusal is null)"
-            f" and {where} order by a.no limit %(most)s",
-            {**predicate.model_dump(), "season": season_id, "most": MOST + 1},
-        ).fetchall()
-    if len(found) > MOST:
+    if not predicate.model_dump(exclude_none=True):
+        names = ", ".join(Predicate.model_fields)
+        raise Invalid("predicate", f"give at least one condition on matches: {names}")
+    results = fetch(
+        conn,
+        SuspectResult,
+        f"""select m.id as match_id, a.no, m.finished_at, t.worker, t.node, t.image_digest,
+          t.rules_digest
+        from acceptances a join matches m on m.id = a.match_id
+        join attempts t on t.match_id = m.id and t.ended = 'finished'
+        where a.season_id = %(season)s and a.act = 'accept'
+          and not exists (
+            select 1 from acceptances w where w.match_id = a.match_id and w.act = 'withdraw')
+          and not exists (select 1 from matches r where r.rejudges = m.id and r.state <> 'void')
+          and not exists (select 1 from rejudged d
+            where d.match_id = m.id and d.by_match_id is null and d.refusal is null)
+          and {FITS}
+        order by a.no limit %(most)s""",
+        {**predicate.model_dump(), "season": season_id, "most": MOST + 1},
+    )
+    if len(results) > MOST:
         raise Invalid("predicate", f"narrow it: it matches more than {MOST:,} matches")
-    return found
+    return results
 
 
 def teams_of_suspects(conn: Connection, suspects: Sequence[SuspectResult]) -> list[TeamId]:
     """Returns the teams that played in these matches."""
-    rows = conn.execute(
-        "select distinct team_id from seats where match_id = any (%s) order by team_id",
-        ([one.match_id for one in suspects],),
-    )
-    return [TeamId(row[0]) for row in rows]
-
-
-def _sql_conditions(predicate: Predicate) -> list[str]:
-    """Returns SQL conditions on the match ``m`` and the attempt ``t`` with its result."""
-    clauses = [
-        f"t.{name} = %({name})s"
-        for name in ("worker", "node", "image_digest", "rules_digest")
-        if getattr(predicate, name) is not None
-    ]
-    if predicate.machine is not None:
-        clauses.append(
-            "t.machine_id in (select id from machines"
-            " where id = %(machine)s or lower(name) = lower(%(machine)s))"
-        )
-    if predicate.since is not None:
-        clauses.append("m.finished_at >= %(since)s")
-    if predicate.until is not None:
-        clauses.append("m.finished_at < %(until)s")
-    seat = ["x.agent_id = %(agent)s"] if predicate.agent is not None else []
-    if predicate.verdict is not None:
-        seat.append("x.verdict = %(verdict)s")
-    if predicate.fault == "agent":
-        seat.append("x.verdict <> 'DONE'")
-    elif predicate.fault is not None:
-        clauses.append(
-            "exists (select 1 from attempts f where f.match_id = m.id and f.fault = %(fault)s)"
-        )
-    if seat:
-        both = " and ".join(seat)
-        clauses.append(f"m.id in (select x.match_id from seats x where {both})")  # noqa: S608
-    if not clauses:
-        names = ", ".join(Predicate.model_fields)
-        raise Invalid("predicate", f"give at least one condition on matches: {names}")
-    return clauses
+    query = "select distinct team_id from seats where match_id = any (%s) order by team_id"
+    return fetch(conn, TeamId, query, ([suspect.match_id for suspect in suspects],))

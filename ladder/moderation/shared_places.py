@@ -14,7 +14,7 @@ from typing import Annotated, Final
 
 from pydantic import ConfigDict, Field
 
-from ladder.database.db import Connection, atomic_function
+from ladder.database.db import Connection, atomic_function, fetch, fetch_one, fetch_optional
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.field_types import RECORD, KeptAs, Key, Reason, RequestModel, WordsOfPerson
 from ladder.ids import SeasonId, TeamId, UserId
@@ -81,28 +81,25 @@ def share_place(
     a place already or the season has no scores.
     """
     season = seasons.get_season(conn, season_id)
-    wanted = sorted(set(team_ids))
-    if not 2 <= len(wanted) <= MOST_TEAMS:
+    teams = sorted(set(team_ids))
+    if not 2 <= len(teams) <= MOST_TEAMS:
         raise Invalid("teams", f"give 2 to {MOST_TEAMS} different teams")
     if season.measures:
         raise Conflict("teams share a place by their scores; a match of this season has one seat")
     version = _next_version(conn, season_id)
-    rows = conn.execute(
-        "select distinct team_id from entries where season_id = %s and team_id = any (%s)"
-        " and not is_anchor and state in ('active', 'paused', 'retired')",
-        (season_id, wanted),
-    ).fetchall()
-    missing = sorted(set(wanted) - {row[0] for row in rows})
+    query = """select distinct team_id from entries
+        where season_id = %(season_id)s and team_id = any (%(teams)s) and not is_anchor
+          and state in ('active', 'paused', 'retired')"""
+    entered = fetch(conn, TeamId, query, {"season_id": season_id, "teams": teams})
+    missing = sorted(set(teams) - set(entered))
     if missing:
         raise Invalid("teams", f"choose teams with an entry in this season: {missing[0]} has none")
-    taken = conn.execute(
-        "select t.name from shared_places p join teams t on t.id = p.team_id"
-        " where p.season_id = %s and p.team_id = any (%s) and p.until_version is null"
-        " order by t.name limit 1",
-        (season_id, wanted),
-    ).fetchone()
+    query = """select t.name from shared_places p join teams t on t.id = p.team_id
+        where p.season_id = %(season_id)s and p.team_id = any (%(teams)s)
+          and p.until_version is null order by t.name limit 1"""
+    taken = fetch_optional(conn, str, query, {"season_id": season_id, "teams": teams})
     if taken is not None:
-        raise Conflict(f"separate {taken[0]} first: it shares a place already", field="teams")
+        raise Conflict(f"separate {taken} first: it shares a place already", field="teams")
     place = audit_log.record_audit(
         conn,
         season.league_id,
@@ -111,13 +108,13 @@ def share_place(
         subject=season_id,
         reason=reason,
         season_id=season_id,
-        details={"teams": [*wanted]},
+        details={"teams": [*teams]},
     )
     with conn.cursor() as cur:
         cur.executemany(
-            "insert into shared_places (place, season_id, team_id, from_version)"
-            " values (%s, %s, %s, %s)",
-            [(place, season_id, team, version) for team in wanted],
+            """insert into shared_places (place, season_id, team_id, from_version)
+            values (%s, %s, %s, %s)""",
+            [(place, season_id, team, version) for team in teams],
         )
     _stand_again(conn, season_id, place)
     return get_shared_place(conn, season_id, place)
@@ -150,57 +147,51 @@ def separate(
 
 def get_shared_place(conn: Connection, season_id: SeasonId, place: str) -> SharedPlace:
     """Returns a shared place of this season. Raises NotFound."""
-    for found in _select_places(conn, season_id, place):
-        return found
+    for shared_place in _select_places(conn, season_id, place):
+        return shared_place
     raise NotFound.of("shared place")
 
 
 def list_shared_places(conn: Connection, season_id: SeasonId) -> list[SharedPlace]:
     """Returns the places that teams share now, oldest first."""
-    return [each for each in _select_places(conn, season_id, None) if not each.separated]
+    return [place for place in _select_places(conn, season_id, None) if not place.separated]
 
 
 def teams_sharing(conn: Connection, season_id: SeasonId, version: int) -> frozenset[TeamId]:
     """Returns the teams that share a place in this version of the standings."""
-    rows = conn.execute(
-        "select unnest(array_remove(array[t.id, t.merged_into], null))"
-        " from shared_places p join teams t on t.id = p.team_id"
-        " where p.season_id = %s and %s between p.from_version and coalesce(p.until_version, %s)",
-        (season_id, version, version),
-    )
-    return frozenset(team for (team,) in rows)
+    query = """select unnest(array_remove(array[t.id, t.merged_into], null)) from shared_places p
+        join teams t on t.id = p.team_id
+        where p.season_id = %(season_id)s
+          and %(version)s between p.from_version and coalesce(p.until_version, %(version)s)"""
+    teams = fetch(conn, TeamId, query, {"season_id": season_id, "version": version})
+    return frozenset(teams)
 
 
 def _select_places(conn: Connection, season_id: SeasonId, place: str | None) -> list[SharedPlace]:
-    rows = conn.execute(
-        "select p.place, a.reason, a.created_at,"
-        " array_agg(p.team_id order by lower(t.name), t.id),"
-        " array_agg(t.name order by lower(t.name), t.id), bool_and(p.until_version is not null)"
-        " from shared_places p join audits a on a.id = p.place join teams t on t.id = p.team_id"
-        " where p.season_id = %s and (%s::text is null or p.place = %s)"
-        " group by p.place, a.reason, a.created_at order by p.place",
-        (season_id, place, place),
-    ).fetchall()
-    return [
-        SharedPlace(place_id, reason, created_at, tuple(teams), tuple(names), separated)
-        for place_id, reason, created_at, teams, names, separated in rows
-    ]
+    query = """select p.place as id, a.reason, a.created_at,
+          array_agg(p.team_id order by lower(t.name), t.id) as teams,
+          array_agg(t.name order by lower(t.name), t.id) as team_names,
+          bool_and(p.until_version is not null) as separated
+        from shared_places p join audits a on a.id = p.place join teams t on t.id = p.team_id
+        where p.season_id = %(season_id)s and (%(place)s::text is null or p.place = %(place)s)
+        group by p.place, a.reason, a.created_at order by p.place"""
+    return fetch(conn, SharedPlace, query, {"season_id": season_id, "place": place})
 
 
 def _next_version(conn: Connection, season_id: SeasonId) -> int:
     """Locks the season, so that no version is written meanwhile; returns the next one's number."""
-    row = conn.execute(
-        "select official_version + 1 from seasons where id = %s for no key update", (season_id,)
-    ).fetchone()
-    assert row is not None
-    return int(row[0])
+    return fetch_one(
+        conn,
+        int,
+        "select official_version + 1 from seasons where id = %s for no key update",
+        (season_id,),
+    )
 
 
 def _stand_again(conn: Connection, season_id: SeasonId, audit_id: str) -> None:
     """Revokes the seals and asks for a new version; a finished season gets another final one."""
     sealed_medals.unseal_all_medals(conn, season_id, audit_id)
-    conn.execute(
-        "update seasons set official_is_stale = true, final_version = null,"
-        " revision = revision + 1 where id = %s",
-        (season_id,),
-    )
+    query = """update seasons
+        set official_is_stale = true, final_version = null, revision = revision + 1
+        where id = %(season_id)s"""
+    conn.execute(query, {"season_id": season_id})

@@ -10,10 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Final
 
-from psycopg.rows import class_row
 from pydantic import Field
 
-from ladder.database.db import Connection
+from ladder.database.db import Connection, fetch
 from ladder.field_types import RECORD
 from ladder.ids import AgentId, EntryId, SeasonId, TeamId
 from ladder.leagues import seasons
@@ -116,46 +115,50 @@ def list_suspects(conn: Connection, season_id: SeasonId) -> Suspects:
     if latest is None or season.measures:
         return Suspects(None, (), (), shared)
     version, places = latest
-    found = standing_versions.suspects_of_version(conn, season_id, version.version)
-    groups = [group for group in found.groups if group.share >= LEAST_SHARE]
+    version_suspects = standing_versions.suspects_of_version(conn, season_id, version.version)
+    groups = [group for group in version_suspects.groups if group.share >= LEAST_SHARE]
     named = {entry for group in groups for entry in group.members}
-    for favourite in found.favourites:
+    for favourite in version_suspects.favourites:
         named.add(favourite.entry_id)
-        named.update(each.entry_id for each in favourite.throwers)
-    who = _select_entries(conn, season_id, sorted(named), places)
+        named.update(thrower.entry_id for thrower in favourite.throwers)
+    entries = _select_entries(conn, season_id, sorted(named), places)
     return Suspects(
         version.version,
         tuple(
             NearEqualGroup(
                 season.mu0 + (group.middle - version.reference) * season.beta,
                 group.explained,
-                tuple(who[each] for each in group.members if each in who),
+                tuple(entries[key] for key in group.members if key in entries),
             )
             for group in groups
         ),
-        tuple(_name_favourite(each, who) for each in found.favourites if each.entry_id in who),
+        tuple(
+            _name_favourite(favourite, entries)
+            for favourite in version_suspects.favourites
+            if favourite.entry_id in entries
+        ),
         shared,
     )
 
 
-def _name_favourite(found: FavouredEntry, who: Mapping[EntryId, SuspectEntry]) -> Favourite:
+def _name_favourite(favourite: FavouredEntry, entries: Mapping[EntryId, SuspectEntry]) -> Favourite:
     return Favourite(
-        who[found.entry_id],
-        found.chance,
+        entries[favourite.entry_id],
+        favourite.chance,
         tuple(
             Thrower(
-                who[each.entry_id],
-                each.meetings,
-                each.lost,
-                each.expected,
-                each.last,
-                each.expected_last,
-                each.tied,
-                each.expected_tied,
-                each.chance,
+                entries[thrower.entry_id],
+                thrower.meetings,
+                thrower.lost,
+                thrower.expected,
+                thrower.last,
+                thrower.expected_last,
+                thrower.tied,
+                thrower.expected_tied,
+                thrower.chance,
             )
-            for each in found.throwers
-            if each.entry_id in who
+            for thrower in favourite.throwers
+            if thrower.entry_id in entries
         ),
     )
 
@@ -173,17 +176,15 @@ class _Named:
 def _select_entries(
     conn: Connection,
     season_id: SeasonId,
-    wanted: Sequence[EntryId],
+    entry_ids: Sequence[EntryId],
     places: dict[EntryId, OfficialPlace],
 ) -> dict[EntryId, SuspectEntry]:
     """Returns these competing entries by id; reference agents are no suspects."""
-    with conn.cursor(row_factory=class_row(_Named)) as cur:
-        rows = cur.execute(
-            "select e.id, e.agent_id, a.name as agent_name, e.team_id, t.name as team_name, e.games"
-            " from entries e join agents a on a.id = e.agent_id join teams t on t.id = e.team_id"
-            " where e.season_id = %s and e.id = any (%s) and not e.is_anchor",
-            (season_id, list(wanted)),
-        ).fetchall()
+    query = """select e.id, e.agent_id, a.name as agent_name, e.team_id, t.name as team_name,
+          e.games
+        from entries e join agents a on a.id = e.agent_id join teams t on t.id = e.team_id
+        where e.season_id = %(season_id)s and e.id = any (%(wanted)s) and not e.is_anchor"""
+    rows = fetch(conn, _Named, query, {"season_id": season_id, "wanted": list(entry_ids)})
     return {
         row.id: SuspectEntry(
             row.id,

@@ -16,7 +16,7 @@ from ladder.field_types import KEY, Name, Reason
 from ladder.ids import RejudgementId
 from ladder.leagues import seasons
 from ladder.leagues.records import Season
-from ladder.moderation import rejudgement_preview, rejudgements, subjects, suspects
+from ladder.moderation import disqualifications, rejudgement_preview, rejudgements, suspects
 from ladder.moderation.disqualifications import DisqualificationRequest
 from ladder.moderation.rejudgements import NewRejudgement, PreviewRequest, Rejudgement
 from ladder.moderation.result_search import Predicate
@@ -44,7 +44,7 @@ class DisqualificationForm(DisqualificationRequest):
     subject: Name
 
     def request(self, values: Mapping[str, Any]) -> DisqualificationRequest:
-        subject = subjects.find_subject(values["conn"], values["season"].id, self.subject)
+        subject = disqualifications.find_subject(values["conn"], values["season"].id, self.subject)
         return DisqualificationRequest(subject=subject, reason=self.reason)
 
 
@@ -66,7 +66,7 @@ class PreviewForm(Predicate):
         return {**filled_in, **times}
 
     def predicate(self, values: Mapping[str, Any]) -> Predicate:
-        agent = self.agent and subjects.find_agent_id(
+        agent = self.agent and disqualifications.find_agent_id(
             values["conn"], values["season"].id, self.agent, "agent"
         )
         return Predicate(**{**self.model_dump(include=set(Predicate.model_fields)), "agent": agent})

@@ -8,7 +8,7 @@ import pytest
 
 from ladder.errors import Invalid
 from ladder.ids import SeasonId
-from ladder.moderation import rejudgements, subjects
+from ladder.moderation import disqualifications, rejudgements
 from ladder.ratings import live_ratings
 from ladder.ratings.fitting import OfficialFitter
 from services.api_client import ApiError, Client
@@ -63,18 +63,18 @@ def test_the_page_takes_the_exact_name_of_an_agent_or_a_team(world: World) -> No
             " where a.id = %s",
             (agent,),
         ).fetchone() or ("", "", "", "")
-        assert subjects.find_subject(conn, season, name.upper()) == agent
-        assert subjects.find_subject(conn, season, slug) == agent
-        assert subjects.find_subject(conn, season, team_name) == team
-        assert subjects.find_agent_id(conn, season, slug, "x") == agent
+        assert disqualifications.find_subject(conn, season, name.upper()) == agent
+        assert disqualifications.find_subject(conn, season, slug) == agent
+        assert disqualifications.find_subject(conn, season, team_name) == team
+        assert disqualifications.find_agent_id(conn, season, slug, "x") == agent
         for wrong in ("\0", "no such"):
             with pytest.raises(Invalid, match="give an exact name"):
-                subjects.find_subject(conn, season, wrong)
+                disqualifications.find_subject(conn, season, wrong)
         with pytest.raises(Invalid, match="the season has no agent"):
-            subjects.find_agent_id(conn, season, team_name, "x")
+            disqualifications.find_agent_id(conn, season, team_name, "x")
         conn.execute("update teams set name = %s where id = %s", (name, team))
         with pytest.raises(Invalid, match=f"several have the name .*{agent}, {team}"):
-            subjects.find_subject(conn, season, name)
+            disqualifications.find_subject(conn, season, name)
         conn.rollback()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ladder.database.db import Connection
 from ladder.entries import agent_lookup, agents
 from ladder.leagues.rosters import parse_roster
-from ladder.moderation import subjects
+from ladder.moderation import disqualifications
 from ladder.people import administration, passwords, team_invitations, users
 from ladder.people.records import Viewer
 from ladder.people.team_invitations import NewTeamInvitation
@@ -63,6 +63,6 @@ def test_an_agent_is_found_by_either_spelling_of_its_name(contest: Contest) -> N
         assert agent_lookup.find_visible_agent(contest.conn, ROOT, name).id == agent
         found = agent_lookup.find_season_agent(contest.conn, ROOT, season, name, "agent")
         assert found.id == agent
-        assert subjects.find_subject(contest.conn, season, name) == agent
+        assert disqualifications.find_subject(contest.conn, season, name) == agent
         assert [one.id for one in agent_lookup.find_similar_agents(contest.conn, ROOT, name, 5)]
         assert [one.id for one in site_search.search_names(contest.conn, ROOT, name)] == [agent]
