@@ -9,16 +9,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
-from psycopg.rows import class_row, dict_row
 from pydantic import ConfigDict, Field
 
 from egress import guarded_connections
 from egress.address import Address, AddressError, parse
 from egress.guarded_connections import Forbidden, Rules
 from ladder import ids
-from ladder.database.db import Connection, atomic_function
+from ladder.database.db import Connection, atomic_function, exists, fetch, fetch_one
 from ladder.errors import Conflict, Invalid, LimitReached, NotFound
 from ladder.field_types import RECORD, RequestModel, ShownOnce
 from ladder.ids import ChannelId, DeliveryId, UserId
@@ -198,11 +197,12 @@ def make_channel(
     The caller has checked the address; None for mail.
     """
     if address is None:
-        made, secret = create_mail_channel(conn, user_id, channel.mail_minutes), ""
+        channel_id, secret = create_mail_channel(conn, user_id, channel.mail_minutes).id, ""
     else:
-        made, secret = create_channel(conn, user_id, channel.form, address)
-    send_test(conn, user_id, made.id)
-    return MadeChannel(**asdict(get_channel(conn, user_id, made.id)), secret=secret or None)
+        new, secret = create_channel(conn, user_id, channel.form, address)
+        channel_id = new.id
+    send_test(conn, user_id, channel_id)
+    return MadeChannel(**asdict(get_channel(conn, user_id, channel_id)), secret=secret or None)
 
 
 @atomic_function
@@ -217,21 +217,16 @@ def create_channel(
     if form not in (Form.WEBHOOK, Form.DISCORD, Form.SLACK):
         raise Invalid("form", f"choose webhook, discord or slack, not {form}")
     _refuse_many_channels(conn, user_id)
-    row = conn.execute(
-        "select 1 from notice_channels where user_id = %s and form = %s and address = %s",
-        (user_id, form.value, str(address)),
-    ).fetchone()
-    if row is not None:
+    query = "select 1 from notice_channels where user_id = %s and form = %s and address = %s"
+    if exists(conn, query, (user_id, form.value, str(address))):
         raise Conflict("you have a channel with this address", field="address")
     secret = ""
     if form is Form.WEBHOOK:
         secret = SECRET + base64.b64encode(secrets.token_bytes(24)).decode()
     channel_id = ChannelId(ids.new_id("nch"))
-    conn.execute(
-        "insert into notice_channels (id, user_id, form, address, host, secret)"
-        " values (%s, %s, %s, %s, %s, %s)",
-        (channel_id, user_id, form.value, str(address), address.host, secret),
-    )
+    query = """insert into notice_channels (id, user_id, form, address, host, secret)
+        values (%s, %s, %s, %s, %s, %s)"""
+    conn.execute(query, (channel_id, user_id, form.value, str(address), address.host, secret))
     return get_channel(conn, user_id, channel_id), secret
 
 
@@ -244,7 +239,7 @@ def create_mail_channel(conn: Connection, user_id: UserId, mail_minutes: int) ->
     """
     if mail_addresses.proven_address(conn, user_id) is None:
         raise Conflict("prove your mail address first, on the page of your account", field="form")
-    present = [each for each in list_channels(conn, user_id) if each.form is Form.MAIL]
+    present = [channel for channel in list_channels(conn, user_id) if channel.form is Form.MAIL]
     if present:
         conn.execute(
             "update notice_channels set mail_minutes = %s where id = %s",
@@ -253,11 +248,9 @@ def create_mail_channel(conn: Connection, user_id: UserId, mail_minutes: int) ->
         return switch_channel(conn, user_id, present[0].id, on=True)
     _refuse_many_channels(conn, user_id)
     channel_id = ChannelId(ids.new_id("nch"))
-    conn.execute(
-        "insert into notice_channels (id, user_id, form, address, host, mail_minutes)"
-        " values (%s, %s, %s, '', 'mail', %s)",
-        (channel_id, user_id, Form.MAIL.value, mail_minutes),
-    )
+    query = """insert into notice_channels (id, user_id, form, address, host, mail_minutes)
+        values (%s, %s, %s, '', 'mail', %s)"""
+    conn.execute(query, (channel_id, user_id, Form.MAIL.value, mail_minutes))
     return get_channel(conn, user_id, channel_id)
 
 
@@ -270,15 +263,13 @@ def _refuse_many_channels(conn: Connection, user_id: UserId) -> None:
 
 def list_channels(conn: Connection, user_id: UserId) -> list[Channel]:
     """Returns a person's channels, oldest first."""
-    return _select_channels(conn, "where c.user_id = %s order by c.id", (user_id,))
+    return fetch(conn, Channel, f"{CHANNEL} where c.user_id = %s order by c.id", (user_id,))
 
 
 def get_channel(conn: Connection, user_id: UserId, channel_id: ChannelId) -> Channel:
     """Returns a channel of this person. Raises NotFound."""
-    channels = _select_channels(conn, "where c.user_id = %s and c.id = %s", (user_id, channel_id))
-    if not channels:
-        raise NotFound.of("channel")
-    return channels[0]
+    query = f"{CHANNEL} where c.user_id = %s and c.id = %s"
+    return fetch_one(conn, Channel, query, (user_id, channel_id), NotFound.of("channel"))
 
 
 @atomic_function
@@ -291,11 +282,10 @@ def switch_channel(
     """
     was = get_channel(conn, user_id, channel_id)
     if on != (was.state == "on"):
-        conn.execute(
-            "update notice_channels set state = %s, off_reason = %s, failures = 0,"
-            " retry_at = null, has_succeeded = false where id = %s",
-            ("on" if on else "off", None if on else "owner", channel_id),
-        )
+        query = """update notice_channels
+            set state = %s, off_reason = %s, failures = 0, retry_at = null, has_succeeded = false
+            where id = %s"""
+        conn.execute(query, ("on" if on else "off", None if on else "owner", channel_id))
         conn.execute(
             "select notices_fail_waiting(%s, 'the channel was switched off')", (channel_id,)
         )
@@ -318,28 +308,23 @@ def send_test(conn: Connection, user_id: UserId, channel_id: ChannelId) -> Deliv
     conn.execute("select 1 from users where id = %s for no key update", (user_id,))
     if get_channel(conn, user_id, channel_id).state == "off":
         raise Conflict("switch the channel on first")
-    row = conn.execute(
-        "select count(*), min(d.created_at) from notice_deliveries d"
-        " join notice_channels c on c.id = d.channel_id where c.user_id = %s"
-        " and d.notice_id is null and d.created_at > now() - interval '1 hour'",
-        (user_id,),
-    ).fetchone()
-    assert row is not None
-    if row[0] >= TESTS_AN_HOUR:
-        raise LimitReached(
-            "tests of channels an hour", row[0], TESTS_AN_HOUR, row[1] + timedelta(hours=1)
-        )
+    query = """select count(*), min(d.created_at) from notice_deliveries d
+        join notice_channels c on c.id = d.channel_id
+        where c.user_id = %(user_id)s and d.notice_id is null
+          and d.created_at > now() - interval '1 hour'"""
+    tests, first_at = fetch_one(conn, tuple[int, datetime], query, {"user_id": user_id})
+    if tests >= TESTS_AN_HOUR:
+        again_at = first_at + timedelta(hours=1)
+        raise LimitReached("tests of channels an hour", tests, TESTS_AN_HOUR, again_at)
     delivery_id = ids.new_id("ndl")
-    conn.execute(
-        "insert into notice_deliveries (id, channel_id, next_at, deadline_at)"
-        " values (%s, %s, now(), now() + interval '10 minutes')",
-        (delivery_id, channel_id),
-    )
+    query = """insert into notice_deliveries (id, channel_id, next_at, deadline_at)
+        values (%(delivery_id)s, %(channel_id)s, now(), now() + interval '10 minutes')"""
+    conn.execute(query, {"delivery_id": delivery_id, "channel_id": channel_id})
     conn.execute(
         "update notice_channels set retry_at = null where id = %s", (channel_id,)
     )  # the person waits for the answer
     conn.execute("select pg_notify('peck_work', '')")
-    return _select_deliveries(conn, "where d.id = %s", (delivery_id,))[0]
+    return fetch_one(conn, Delivery, f"{DELIVERY} where d.id = %s", (delivery_id,))
 
 
 def list_deliveries(
@@ -351,25 +336,22 @@ def list_deliveries(
 ) -> list[Delivery]:
     """Returns deliveries of a channel of this person, newest first. Raises NotFound."""
     get_channel(conn, user_id, channel_id)
-    return _select_deliveries(
-        conn,
-        "where d.channel_id = %s and (%s::text is null or d.id < %s) order by d.id desc limit %s",
-        (channel_id, after, after, limit),
-    )
+    query = f"""{DELIVERY}
+        where d.channel_id = %(channel)s and (%(after)s::text is null or d.id < %(after)s)
+        order by d.id desc limit %(limit)s"""
+    return fetch(conn, Delivery, query, {"channel": channel_id, "after": after, "limit": limit})
 
 
 def list_levels(conn: Connection, user_id: UserId) -> list[TopicLevels]:
     """Returns all topics in their order, with the person's choices."""
-    rows = conn.execute(
-        """
+    query = """
         select k.kind, f.form, f.form = any (k.default_forms), p.is_on
           from notice_kinds k
          cross join unnest(%(forms)s::text[]) f (form)
           left join notice_preferences p
             on p.user_id = %(user)s and p.kind = k.kind and p.form = f.form
-        """,
-        {"forms": list(Form), "user": user_id},
-    )
+        """
+    rows = conn.execute(query, {"forms": list(Form), "user": user_id})
     stored = {(kind, form): (is_usual, is_on) for kind, form, is_usual, is_on in rows}
     return [
         TopicLevels(topic, {form: _level([stored[kind, form] for kind in kinds]) for form in Form})
@@ -402,31 +384,14 @@ def set_levels(conn: Connection, user_id: UserId, choices: Sequence[LevelChoice]
             "form": choice.form,
             "is_on": choice.level is Level.ALL,
         }
-        conn.execute(
-            """
+        query = """
             delete from notice_preferences
              where user_id = %(user)s and form = %(form)s and kind = any (%(kinds)s)
-            """,
-            values,
-        )
+            """
+        conn.execute(query, values)
         if choice.level is not Level.USUAL:
-            conn.execute(
-                """
+            query = """
                 insert into notice_preferences (user_id, kind, form, is_on)
                 select %(user)s, unnest(%(kinds)s::text[]), %(form)s, %(is_on)s
-                """,
-                values,
-            )
-
-
-def _select_channels(conn: Connection, tail: str, values: tuple[Any, ...]) -> list[Channel]:
-    with conn.cursor(row_factory=dict_row) as cur:
-        return [
-            Channel(**{**row, "form": Form(row["form"])})
-            for row in cur.execute(f"{CHANNEL} {tail}", values)
-        ]
-
-
-def _select_deliveries(conn: Connection, tail: str, values: tuple[Any, ...]) -> list[Delivery]:
-    with conn.cursor(row_factory=class_row(Delivery)) as cur:
-        return cur.execute(f"{DELIVERY} {tail}", values).fetchall()
+                """
+            conn.execute(query, values)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from psycopg.types.json import Jsonb
 
-from ladder.database.db import Connection
+from ladder.database.db import Connection, fetch_one
 from ladder.ids import ChannelId, DeliveryId
 from ladder.notices.kinds import Form, Notice
 from ladder.telemetry import log_event, traceback_text
@@ -96,18 +96,16 @@ def channels_to_wake(conn: Connection) -> list[ChannelId]:
 
 def claim_channel(conn: Connection, worker: str) -> ClaimedChannel | None:
     """Claims the channel that waited longest. None: nothing can be sent now."""
-    row = conn.execute(
-        "select notices_claim(%s, %s, %s)", (worker, LEASE_SECONDS, SLOW_CALLS)
-    ).fetchone()
-    if row is None or row[0] is None:
+    values = (worker, LEASE_SECONDS, SLOW_CALLS)
+    claim = fetch_one(conn, dict[str, Any], "select notices_claim(%s, %s, %s)", values)
+    if claim is None:
         return None
-    found: dict[str, Any] = row[0]
     return ClaimedChannel(
-        ChannelId(found["channel_id"]),
-        Form(found["form"]),
-        found["address"],
-        found["secret"],
-        tuple(_due_delivery(each) for each in found["deliveries"]),
+        ChannelId(claim["channel_id"]),
+        Form(claim["form"]),
+        claim["address"],
+        claim["secret"],
+        tuple(_due_delivery(delivery) for delivery in claim["deliveries"]),
     )
 
 
@@ -136,26 +134,25 @@ def finish_attempt(
     clean = replace(
         result, problem=_clean_text(result.problem), excerpt=_clean_text(result.excerpt)
     )
-    row = conn.execute(
+    columns = {name: value for name, value in asdict(clean).items() if value is not None}
+    deliveries = [delivery.id for delivery in claimed.deliveries]
+    return fetch_one(
+        conn,
+        bool,
         "select notices_finish(%s, %s, %s, %s)",
-        (
-            claimed.channel_id,
-            worker,
-            [each.id for each in claimed.deliveries],
-            Jsonb({name: value for name, value in asdict(clean).items() if value is not None}),
-        ),
-    ).fetchone()
-    return row is not None and bool(row[0])
+        (claimed.channel_id, worker, deliveries, Jsonb(columns)),
+    )
 
 
 def expire_deliveries(conn: Connection) -> int:
     """Ends deliveries past their deadline as failed; returns how many. The scheduler calls this."""
-    return conn.execute(
-        "update notice_deliveries d set state = 'failed', ended_at = now(),"
-        " problem = coalesce(problem, 'it was not sent before its deadline')"
-        " from notice_channels c where c.id = d.channel_id and d.state = 'waiting'"
-        " and d.deadline_at <= now() and coalesce(c.lease_until <= now(), true)"
-    ).rowcount
+    query = """update notice_deliveries d
+        set state = 'failed', ended_at = now(),
+          problem = coalesce(problem, 'it was not sent before its deadline')
+        from notice_channels c
+        where c.id = d.channel_id and d.state = 'waiting' and d.deadline_at <= now()
+          and coalesce(c.lease_until <= now(), true)"""
+    return conn.execute(query).rowcount
 
 
 def delete_old(conn: Connection) -> int:
@@ -164,17 +161,15 @@ def delete_old(conn: Connection) -> int:
         "delete from notice_deliveries where ended_at < now() - make_interval(days => %s)",
         (KEEP_DAYS,),
     )
-    gone = conn.execute(
-        "delete from notices n where n.created_at < now() - make_interval(days => %s)"
-        " and not exists (select 1 from notice_deliveries d"
-        "   where d.notice_id = n.id and d.state = 'waiting')",
-        (KEEP_NOTICES_DAYS,),
-    ).rowcount
-    conn.execute(
-        "delete from notice_events e where e.created_at < now() - make_interval(days => %s)"
-        " and not exists (select 1 from notices n where n.event_id = e.id)",
-        (KEEP_NOTICES_DAYS,),
-    )
+    query = """delete from notices n
+        where n.created_at < now() - make_interval(days => %(keep_notices_days)s)
+          and not exists (
+            select 1 from notice_deliveries d where d.notice_id = n.id and d.state = 'waiting')"""
+    gone = conn.execute(query, {"keep_notices_days": KEEP_NOTICES_DAYS}).rowcount
+    query = """delete from notice_events e
+        where e.created_at < now() - make_interval(days => %(keep_notices_days)s)
+          and not exists (select 1 from notices n where n.event_id = e.id)"""
+    conn.execute(query, {"keep_notices_days": KEEP_NOTICES_DAYS})
     return gone
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 
 from psycopg.types.json import Jsonb
 
-from ladder.database.db import Connection
+from ladder.database.db import Connection, fetch
 from ladder.ids import AgentId, EntryId, LeagueId, MatchId, ScrimId, SeasonId, TeamId, UserId
 from ladder.notices.kinds import NoticeKind
 
@@ -45,14 +45,15 @@ def record_event(conn: Connection, kind: NoticeKind, about: EventSubject) -> str
 
 def record_events(conn: Connection, events: Iterable[tuple[NoticeKind, EventSubject]]) -> list[str]:
     """Writes several events of one act, as ``record_event`` does; returns their ids in order."""
-    rows = conn.execute(
-        "select notices_record(one ->> 'kind', one -> 'about')"
-        " from jsonb_array_elements(%s) with ordinality as given (one, place) order by place",
+    return fetch(
+        conn,
+        str,
+        """select notices_record(event ->> 'kind', event -> 'about')
+        from jsonb_array_elements(%s) with ordinality as events (event, place) order by place""",
         (Jsonb([{"kind": kind.value, "about": _columns(about)} for kind, about in events]),),
     )
-    return [str(row[0]) for row in rows]
 
 
 def _columns(about: EventSubject) -> dict[str, object]:
-    given = {field.name: getattr(about, field.name) for field in fields(about)}
-    return {name: value for name, value in given.items() if value is not None}
+    columns = {field.name: getattr(about, field.name) for field in fields(about)}
+    return {name: value for name, value in columns.items() if value is not None}

@@ -10,13 +10,12 @@ import hashlib
 import secrets
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
-from psycopg.rows import class_row
 from pydantic import ConfigDict, Field
 
 from ladder import ids
-from ladder.database.db import Connection, atomic_function
+from ladder.database.db import Connection, atomic_function, fetch, fetch_one
 from ladder.errors import Conflict, NotFound
 from ladder.field_types import RECORD, Key, RequestModel, ShownOnce, WordsOfPerson
 from ladder.ids import AgentId, LeagueId, NoticeFeedId, UserId
@@ -29,6 +28,8 @@ MOST_FEEDS: Final = 20
 SHOWN: Final = 50
 """Newest entries in a feed."""
 RANDOM_BYTES: Final = 24
+OF_AGENT: Final = "e.agent_id = %s"
+OF_LEAGUE: Final = "e.league_id = %s"
 FEED: Final = """
     select f.id, f.agent_id, a.name as agent_name, f.league_id, l.title as league_title,
            f.created_at
@@ -82,17 +83,14 @@ def public_events(
     The caller has checked that the viewer may see the agent or league. Leaves out events of other
     leagues that the viewer may not see.
     """
-    seen, values = visibility.visible_leagues(viewer)
-    about = "e.agent_id" if agent_id else "e.league_id"
-    rows = conn.execute(
-        "select notices_event_view(e) || jsonb_build_object('id', e.id, 'kind', e.kind,"  # noqa: S608
-        " 'created_at', e.created_at, 'reason', null, 'person_name', null)"
-        " from notice_events e join notice_kinds k on k.kind = e.kind and k.is_public"
-        f" join leagues l on l.id = e.league_id and {seen}"
-        f" where {about} = %s order by e.id desc limit %s",
-        (*values, agent_id or league_id, SHOWN),
-    )
-    return [Notice.of_row(row[0]) for row in rows]
+    is_visible, values = visibility.visible_leagues(viewer)
+    query = f"""select notices_event_view(e) || jsonb_build_object(
+          'id', e.id, 'kind', e.kind, 'created_at', e.created_at,
+          'reason', null, 'person_name', null)
+        from notice_events e join notice_kinds k on k.kind = e.kind and k.is_public
+        join leagues l on l.id = e.league_id and {is_visible}
+        where {OF_AGENT if agent_id else OF_LEAGUE} order by e.id desc limit %s"""
+    return fetch(conn, Notice.of_row, query, (*values, agent_id or league_id, SHOWN))
 
 
 @atomic_function
@@ -113,18 +111,16 @@ def create_feed(
         raise Conflict(f"revoke a feed first: you have {MOST_FEEDS}, which is the limit")
     secret = secrets.token_urlsafe(RANDOM_BYTES)
     feed_id = NoticeFeedId(ids.new_id("nfe"))
-    conn.execute(
-        "insert into notice_feeds (id, user_id, hash, agent_id, league_id)"
-        " values (%s, %s, %s, %s, %s)",
-        (feed_id, user_id, _hash_secret(secret), agent_id, league_id),
-    )
-    (feed,) = _select_feeds(conn, "where f.id = %s", (feed_id,))
+    query = """insert into notice_feeds (id, user_id, hash, agent_id, league_id)
+        values (%s, %s, %s, %s, %s)"""
+    conn.execute(query, (feed_id, user_id, _hash_secret(secret), agent_id, league_id))
+    feed = fetch_one(conn, PrivateFeed, f"{FEED} where f.id = %s", (feed_id,))
     return MadeFeed(**asdict(feed), address=f"{base_url.rstrip('/')}/feeds/{secret}.atom")
 
 
 def list_feeds(conn: Connection, user_id: UserId) -> list[PrivateFeed]:
     """Returns a person's private feeds, oldest first."""
-    return _select_feeds(conn, "where f.user_id = %s order by f.id", (user_id,))
+    return fetch(conn, PrivateFeed, f"{FEED} where f.user_id = %s order by f.id", (user_id,))
 
 
 def revoke_feed(conn: Connection, user_id: UserId, feed_id: NoticeFeedId) -> None:
@@ -138,19 +134,10 @@ def revoke_feed(conn: Connection, user_id: UserId, feed_id: NoticeFeedId) -> Non
 
 def read_private_feed(conn: Connection, secret: str) -> tuple[PrivateFeed, list[Notice]]:
     """Returns the feed with this secret and its newest notices. Raises NotFound."""
-    feeds = _select_feeds(
-        conn,
-        """
-        join users u on u.id = f.user_id and u.erased_at is null
-        where f.hash = %s
-          and not exists (select 1 from user_blocks b where b.user_id = u.id)
-        """,
-        (_hash_secret(secret),),
-    )
-    if not feeds:
-        raise NotFound.of("feed")
-    rows = conn.execute(
-        """
+    query = f"""{FEED} join users u on u.id = f.user_id and u.erased_at is null
+        where f.hash = %s and not exists (select 1 from user_blocks b where b.user_id = u.id)"""
+    feed = fetch_one(conn, PrivateFeed, query, (_hash_secret(secret),), NotFound.of("feed"))
+    query = """
         select notices_view(array(
             select n.id
               from notice_feeds f
@@ -162,16 +149,10 @@ def read_private_feed(conn: Connection, secret: str) -> tuple[PrivateFeed, list[
                and notices_may_see(n.user_id, e)
              order by n.id desc
              limit %(limit)s))
-        """,
-        {"feed": feeds[0].id, "limit": SHOWN},
-    )
-    return feeds[0], [Notice.of_row(row[0]) for row in rows]
+        """
+    rows = conn.execute(query, {"feed": feed.id, "limit": SHOWN})
+    return feed, [Notice.of_row(row[0]) for row in rows]
 
 
 def _hash_secret(secret: str) -> bytes:
     return hashlib.sha256(secret.encode()).digest()
-
-
-def _select_feeds(conn: Connection, tail: str, values: tuple[Any, ...]) -> list[PrivateFeed]:
-    with conn.cursor(row_factory=class_row(PrivateFeed)) as cur:
-        return cur.execute(f"{FEED} {tail}", values).fetchall()

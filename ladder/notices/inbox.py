@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from ladder.database.db import Connection
+from ladder.database.db import Connection, exists, fetch_one
 from ladder.errors import NotFound
 from ladder.field_types import RECORD
 from ladder.ids import NoticeId, UserId
@@ -39,26 +39,31 @@ def list_notices(
     Leaves out those about things that the person may no longer see.
     """
     rows = conn.execute(
-        "select notices_view(array(select n.id from notices n"
-        " join notice_events e on e.id = n.event_id where n.user_id = %s and n.is_on_page"
-        " and (%s::text is null or n.id < %s) and (n.read_at is null or not %s)"
-        " and notices_may_see(n.user_id, e) order by n.id desc limit %s))",
-        (user_id, after, after, unread_only, limit),
+        """select notices_view(
+          array(select n.id from notices n join notice_events e on e.id = n.event_id
+            where n.user_id = %(user_id)s and n.is_on_page
+              and (%(after)s::text is null or n.id < %(after)s)
+              and (n.read_at is null or not %(unread_only)s) and notices_may_see(n.user_id, e)
+            order by n.id desc limit %(limit)s))""",
+        {"user_id": user_id, "after": after, "unread_only": unread_only, "limit": limit},
     )
     return [Notice.of_row(row[0]) for row in rows]
 
 
 def count_unread(conn: Connection, user_id: UserId) -> int:
     """Returns the number of unread notices on the page, at most MOST_COUNTED."""
-    row = conn.execute(
-        "select count(*) from (select 1 from (select * from notices where user_id = %s"
-        " and is_on_page and read_at is null order by id desc limit %s) n"
-        " join notice_events e on e.id = n.event_id"
-        " where notices_may_see(n.user_id, e) limit %s) as unread",
-        (user_id, MOST_SCANNED, MOST_COUNTED),
-    ).fetchone()
-    assert row is not None
-    return int(row[0])
+    return fetch_one(
+        conn,
+        int,
+        """select count(*)
+        from (select 1
+          from (select * from notices
+            where user_id = %(user_id)s and is_on_page and read_at is null order by id desc
+            limit %(most_scanned)s) n
+          join notice_events e on e.id = n.event_id
+          where notices_may_see(n.user_id, e) limit %(most_counted)s) as unread""",
+        {"user_id": user_id, "most_scanned": MOST_SCANNED, "most_counted": MOST_COUNTED},
+    )
 
 
 def mark_read(conn: Connection, user_id: UserId, until: NoticeId) -> int:
@@ -66,10 +71,7 @@ def mark_read(conn: Connection, user_id: UserId, until: NoticeId) -> int:
 
     Newer ones stay unread, because the person has not seen them. Raises NotFound.
     """
-    found = conn.execute(
-        "select 1 from notices where id = %s and user_id = %s", (until, user_id)
-    ).fetchone()
-    if found is None:
+    if not exists(conn, "select 1 from notices where id = %s and user_id = %s", (until, user_id)):
         raise NotFound.of("notice")
     return conn.execute(
         "update notices set read_at = now() where user_id = %s and id <= %s and read_at is null",

@@ -118,8 +118,8 @@ def create_feed(
 ) -> Response:
     """Makes a private Atom feed of all notices, and shows its address once."""
     sessions.require_full_session(conn, viewer, request.state.session_id)
-    made = feeds.create_feed(conn, user_of(viewer), app_state.settings.base_url)
-    return settings_page(request, conn, viewer, forms.Form(dict(FIELDS)), made.address)
+    feed = feeds.create_feed(conn, user_of(viewer), app_state.settings.base_url)
+    return settings_page(request, conn, viewer, forms.Form(dict(FIELDS)), feed.address)
 
 
 @router.post("/me/notices/preferences")
@@ -151,15 +151,15 @@ def create_channel(request: Request, app_state: AppState, sent: forms.Sent) -> R
         )
         address = checked_address(app_state, viewer, channel)
         with transaction(app_state) as conn:
-            made = channels.make_channel(conn, user_of(viewer), address, channel)
+            new_channel = channels.make_channel(conn, user_of(viewer), address, channel)
     except (ValidationError, LadderError) as error:
         form.add_errors(error)
         with transaction(app_state) as conn:
             return settings_page(request, conn, viewer, form)
-    if not made.secret:
-        return redirect(f"/me/notices/channels/{made.id}")
+    if not new_channel.secret:
+        return redirect(f"/me/notices/channels/{new_channel.id}")
     with transaction(app_state) as conn:
-        return channel_page(request, conn, viewer, made.id, secret=made.secret)
+        return channel_page(request, conn, viewer, new_channel.id, secret=new_channel.secret)
 
 
 @router.get("/me/notices/channels/{channel}")
