@@ -16,10 +16,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final
 
-from psycopg.rows import class_row
-
 from ladder import ids
-from ladder.database.db import Connection, atomic_function
+from ladder.database.db import Connection, atomic_function, exists, fetch, fetch_one
 from ladder.enums import Json, MatchKind
 from ladder.errors import Conflict
 from ladder.ids import MachineId, MatchId, SeasonId, UserId
@@ -77,44 +75,32 @@ class PlayedAgain:
 
 def are_waiting(conn: Connection) -> bool:
     """Whether a result waits for its check, or a match for its comparison."""
-    row = conn.execute("select exists (select 1 from machine_reports)").fetchone()
-    return row == (True,) or bool(list_played_again(conn))
+    return exists(conn, "select 1 from machine_reports") or bool(list_played_again(conn))
 
 
 def waiting_reports(conn: Connection, games: Sequence[str]) -> list[Report]:
     """The results of these games that wait, oldest first, at most AT_ONCE."""
-    with conn.cursor(row_factory=class_row(Report)) as cursor:
-        return cursor.execute(
-            """
-            select r.match_id, r.attempt, r.machine_id, s.game, s.configuration, s.clock, m.seed,
-                   r.seats, r.episodes
-              from machine_reports r
-              join matches m on m.id = r.match_id
-              join seasons s on s.id = m.season_id
-             where s.game = any (%(games)s)
-             order by r.reported_at, r.match_id
-             limit %(most)s
-            """,
-            {"games": list(games), "most": AT_ONCE},
-        ).fetchall()
+    query = """select r.match_id, r.attempt, r.machine_id, s.game, s.configuration, s.clock, m.seed,
+          r.seats, r.episodes
+        from machine_reports r join matches m on m.id = r.match_id
+        join seasons s on s.id = m.season_id
+        where s.game = any (%(games)s) order by r.reported_at, r.match_id limit %(most)s"""
+    return fetch(conn, Report, query, {"games": list(games), "most": AT_ONCE})
 
 
 def judge_report(conn: Connection, report: Report, mismatch: str | None) -> bool:
     """Lets the result count, or ends the attempt and counts the mismatch against the machine.
     False: the result waits no longer. Call it in a transaction of its own."""
-    row = conn.execute(
-        "select lease_judge(%s, %s, %s)", (report.match_id, report.attempt, mismatch)
-    ).fetchone()
-    assert row is not None
-    return bool(row[0])
+    return fetch_one(
+        conn, bool, "select lease_judge(%s, %s, %s)", (report.match_id, report.attempt, mismatch)
+    )
 
 
 @atomic_function
 def choose_second_plays(conn: Connection, match_id: MatchId, chance: Random) -> None:
     """Decides by chance whether an accepted match of a machine is played again, and then queues two
     plays for trusted machines. Only rated matches are."""
-    row = conn.execute(
-        """
+    query = """
         select m.season_id, m.seed, t.machine_id,
                exists (select 1 from machine_samples s
                         where s.machine_id = t.machine_id and s.is_different
@@ -123,9 +109,8 @@ def choose_second_plays(conn: Connection, match_id: MatchId, chance: Random) -> 
           join attempts t on t.match_id = m.id and t.ended = 'finished'
           join machines c on c.id = t.machine_id
          where m.id = %(match)s and m.kind = 'rated'
-        """,
-        {"match": match_id},
-    ).fetchone()
+        """
+    row = conn.execute(query, {"match": match_id}).fetchone()
     if row is None:
         return
     season_id, seed, machine_id, is_suspected = row
@@ -165,20 +150,13 @@ def choose_second_plays(conn: Connection, match_id: MatchId, chance: Random) -> 
 
 def list_played_again(conn: Connection) -> list[PlayedAgain]:
     """The matches that can be compared now, oldest first, at most AT_ONCE."""
-    with conn.cursor(row_factory=class_row(PlayedAgain)) as cursor:
-        return cursor.execute(
-            """
-            select s.match_id, c.id as control_id, c.first_match_id, c.second_match_id
-              from machine_samples s
-              join machine_controls c on c.id = s.control_id
-              join matches a on a.id = c.first_match_id and a.state = 'finished'
-              join matches b on b.id = c.second_match_id and b.state = 'finished'
-             where s.compared_at is null and s.machine_id is not null
-             order by s.match_id
-             limit %(most)s
-            """,
-            {"most": AT_ONCE},
-        ).fetchall()
+    query = """select s.match_id, c.id as control_id, c.first_match_id, c.second_match_id
+        from machine_samples s join machine_controls c on c.id = s.control_id
+        join matches a on a.id = c.first_match_id and a.state = 'finished'
+        join matches b on b.id = c.second_match_id and b.state = 'finished'
+        where s.compared_at is null and s.machine_id is not null order by s.match_id
+        limit %(most)s"""
+    return fetch(conn, PlayedAgain, query, {"most": AT_ONCE})
 
 
 def store_comparison(conn: Connection, match: PlayedAgain, is_different: bool | None) -> None:
@@ -198,8 +176,7 @@ def store_comparison(conn: Connection, match: PlayedAgain, is_different: bool | 
 
 def give_up_second_plays(conn: Connection) -> int:
     """Ends the wait for second plays that did not end in time. Returns how many matches."""
-    return conn.execute(
-        """
+    query = """
         with late as (
             update machine_samples set compared_at = now()
              where compared_at is null and created_at < now() - make_interval(hours => %(hours)s)
@@ -209,9 +186,8 @@ def give_up_second_plays(conn: Connection) -> int:
              where is_repeatable is null and id in (select control_id from late)
         )
         select control_id from late
-        """,
-        {"hours": WAITING_HOURS},
-    ).rowcount
+        """
+    return conn.execute(query, {"hours": WAITING_HOURS}).rowcount
 
 
 @atomic_function
@@ -245,18 +221,17 @@ def judge_machines(conn: Connection) -> list[MachineId]:
             else f"other moves than trusted machines in {different} of {compared} compared matches",
         )
     if rows:
-        administrators = conn.execute(
-            "select id from users where is_admin and erased_at is null order by id"
-        ).fetchall()
+        query = "select id from users where is_admin and erased_at is null order by id"
+        administrators = fetch(conn, UserId, query)
         record_events(
             conn,
             [
                 (
                     NoticeKind.MACHINE_QUARANTINED,
-                    EventSubject(user_id=UserId(user_id), details={"machine": machine_id}),
+                    EventSubject(user_id=user_id, details={"machine": machine_id}),
                 )
                 for machine_id, *_ in rows
-                for (user_id,) in administrators
+                for user_id in administrators
             ],
         )
     return [MachineId(machine_id) for machine_id, *_ in rows]

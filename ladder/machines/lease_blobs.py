@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from ladder.database.db import Connection, atomic_function
+from ladder.database.db import Connection, atomic_function, exists, fetch_one, insert
 from ladder.errors import Conflict, NotFound
-from ladder.ids import MachineId
+from ladder.ids import MachineId, MatchId
 
 MOST_BYTES: Final = 64 << 20
 """Largest blob, which is also the largest replay."""
@@ -48,20 +48,15 @@ select h.id, h.attempt, coalesce(sum(u.size_bytes), 0)::bigint as stored,
 
 def require_readable(conn: Connection, machine: MachineId, digest: str) -> None:
     """Raises NotFound unless a lease of the machine needs this blob."""
-    if conn.execute(READABLE, {"machine": machine, "digest": digest}).fetchone() is None:
+    if not exists(conn, READABLE, {"machine": machine, "digest": digest}):
         raise NotFound.of("blob")
 
 
 def require_lease(conn: Connection, machine: MachineId) -> None:
     """Raises NotFound unless the machine holds a lease."""
-    row = conn.execute(
-        """
-        select 1 from matches
-         where machine_id = %s and state = 'running' and lease_until > now() limit 1
-        """,
-        (machine,),
-    ).fetchone()
-    if row is None:
+    query = """select 1 from matches
+        where machine_id = %s and state = 'running' and lease_until > now()"""
+    if not exists(conn, query, (machine,)):
         raise NotFound("this machine holds no lease, so it may store nothing")
 
 
@@ -71,9 +66,12 @@ def record_upload(conn: Connection, machine: MachineId, digest: str, size_bytes:
     nothing. Raises NotFound without a lease, Conflict if every lease has stored its share."""
     require_lease(conn, machine)
     conn.execute("select 1 from machines where id = %s for no key update", (machine,))
-    row = conn.execute(LEAST_USED, {"machine": machine, "digest": digest}).fetchone()
-    assert row is not None
-    match_id, attempt, stored_bytes, is_stored = row
+    match_id, attempt, stored_bytes, is_stored = fetch_one(
+        conn,
+        tuple[MatchId, int, int, bool],
+        LEAST_USED,
+        {"machine": machine, "digest": digest},
+    )
     charge_bytes = max(size_bytes, LEAST_CHARGE_BYTES)
     if is_stored:
         return
@@ -81,12 +79,14 @@ def record_upload(conn: Connection, machine: MachineId, digest: str, size_bytes:
         raise Conflict(
             f"a lease allows {LEASE_BYTES} bytes, and this machine stored {stored_bytes}"
         )
-    conn.execute(
-        """
-        insert into machine_uploads (machine_id, match_id, attempt, digest, size_bytes)
-        values (%s, %s, %s, %s, %s)
-        """,
-        (machine, match_id, attempt, digest, charge_bytes),
+    insert(
+        conn,
+        "machine_uploads",
+        machine_id=machine,
+        match_id=match_id,
+        attempt=attempt,
+        digest=digest,
+        size_bytes=charge_bytes,
     )
 
 

@@ -12,16 +12,15 @@ import hashlib
 import secrets
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import psycopg
 from psycopg import sql
-from psycopg.rows import kwargs_row
 from pydantic import ConfigDict, Field, StringConstraints
 
 from ladder import ids
 from ladder.database import db
-from ladder.database.db import Connection, atomic_function
+from ladder.database.db import Connection, atomic_function, fetch
 from ladder.enums import MachineTier
 from ladder.errors import Conflict, NotFound
 from ladder.field_types import RECORD, RequestModel, ShownOnce, WordsOfPerson
@@ -246,13 +245,11 @@ def list_invitations(conn: Connection) -> list[MachineInvitation]:
 @atomic_function
 def revoke_invitation(conn: Connection, by: Viewer, invitation: MachineInvitationId) -> None:
     """Ends a code that was not used. Raises NotFound."""
-    revoked = conn.execute(
-        """
+    query = """
         update machine_invitations set revoked_at = now()
          where id = %(id)s and used_at is null and revoked_at is null and expires_at > now()
-        """,
-        {"id": invitation},
-    )
+        """
+    revoked = conn.execute(query, {"id": invitation})
     if not revoked.rowcount:
         raise NotFound.of("invitation")
     _record_act(conn, by, "revoke-machine-invitation", invitation)
@@ -262,15 +259,13 @@ def revoke_invitation(conn: Connection, by: Viewer, invitation: MachineInvitatio
 def join(conn: Connection, code: str, name: str) -> tuple[Machine, str]:
     """Uses the code up and creates the machine with its database role. Returns it and its secret,
     which is stored nowhere. Raises NotFound for a wrong code, Conflict if the name is taken."""
-    invitation = conn.execute(
-        """
+    query = """
         update machine_invitations set used_at = now()
          where code_hash = %(hash)s and used_at is null and revoked_at is null
            and expires_at > now()
         returning id, tier, owner_id
-        """,
-        {"hash": hash_secret(split_code(code)[0])},
-    ).fetchone()
+        """
+    invitation = conn.execute(query, {"hash": hash_secret(split_code(code)[0])}).fetchone()
     if invitation is None:
         raise NotFound(WRONG_CODE)
     secret = secrets.token_urlsafe(32)
@@ -278,13 +273,11 @@ def join(conn: Connection, code: str, name: str) -> tuple[Machine, str]:
     login = f"peck_machine_{machine_id.partition('_')[2]}"
     try:
         with conn.transaction():
-            conn.execute(
-                """
+            query = """
                 insert into machines (id, name, login, secret_hash, invitation_id, tier, owner_id)
                 values (%s, %s, %s, %s, %s, %s, %s)
-                """,
-                (machine_id, name, login, hash_secret(secret), *invitation),
-            )
+                """
+            conn.execute(query, (machine_id, name, login, hash_secret(secret), *invitation))
     except psycopg.errors.UniqueViolation:
         raise Conflict("a machine has this name; choose another one", field="name") from None
     try:
@@ -327,14 +320,12 @@ def drain(conn: Connection, by: Viewer, key: str, *, is_drained: bool) -> Machin
     """Lets the machine claim no more matches, or claim again. Running matches end as usual. Raises
     NotFound, Conflict for a revoked one."""
     machine = _require_valid(conn, key)
-    conn.execute(
-        """
+    query = """
         update machines
            set drained_at = case when %(is_drained)s then coalesce(drained_at, now()) end
          where id = %(id)s
-        """,
-        {"is_drained": is_drained, "id": machine.id},
-    )
+        """
+    conn.execute(query, {"is_drained": is_drained, "id": machine.id})
     _record_act(conn, by, "drain-machine" if is_drained else "resume-machine", machine.id)
     return get_machine(conn, machine.id)
 
@@ -405,14 +396,9 @@ def quarantine(conn: Connection, machine: MachineId, reason: str) -> None:
 
 def _end_leases(conn: Connection, machine: MachineId, reason: str) -> list[MatchId]:
     """Queues the running matches of a machine again; returns them."""
-    held = [
-        MatchId(row[0])
-        for row in conn.execute(
-            "select id from matches where machine_id = %s and state = 'running'"
-            " order by id for update",
-            (machine,),
-        )
-    ]
+    query = """select id from matches
+        where machine_id = %(machine)s and state = 'running' order by id for update"""
+    held = fetch(conn, MatchId, query, {"machine": machine})
     conn.execute(
         "select lease_requeue_or_void(%s, 'fault', 'host', null, %s, null)", (held, reason)
     )
@@ -439,18 +425,16 @@ def end_held_sessions(conn: Connection, longest_seconds: float = LONGEST_SECONDS
     its calls, the old rows of all tables and all notifications. A machine whose worker was stopped
     meanwhile connects again.
     """
-    rows = conn.execute(
-        """
+    query = """
         select a.usename, pg_terminate_backend(a.pid)
           from pg_stat_activity a
          where a.usename in (select login from machines) and pg_has_role(a.usename, 'usage')
            and (a.xact_start < clock_timestamp() - make_interval(secs => %(longest)s)
                 or exists (select 1 from pg_locks l
                             where l.pid = a.pid and l.locktype = 'advisory'))
-        """,
-        {"longest": longest_seconds},
-    ).fetchall()
-    return [str(login) for login, _ in rows]
+        """
+    logins = fetch(conn, tuple[str, bool], query, {"longest": longest_seconds})
+    return [login for login, _ in logins]
 
 
 def hash_secret(secret: str) -> str:
@@ -477,21 +461,9 @@ def _select_machines(
 ) -> list[Machine]:
     """Machines that were not revoked, by their names; with a key or a secret at most one. A revoked
     one is found by its id."""
-    with conn.cursor(row_factory=kwargs_row(_machine)) as cursor:
-        return cursor.execute(
-            SELECT_MACHINES,
-            {"key": key, "secret_hash": None if secret is None else hash_secret(secret)},
-        ).fetchall()
+    secret_hash = None if secret is None else hash_secret(secret)
+    return fetch(conn, Machine, SELECT_MACHINES, {"key": key, "secret_hash": secret_hash})
 
 
 def _select_invitations(conn: Connection, invitation_id: str | None) -> list[MachineInvitation]:
-    with conn.cursor(row_factory=kwargs_row(_invitation)) as cursor:
-        return cursor.execute(SELECT_INVITATIONS, {"id": invitation_id}).fetchall()
-
-
-def _machine(*, tier: str, **values: Any) -> Machine:
-    return Machine(tier=MachineTier(tier), **values)
-
-
-def _invitation(*, tier: str, **values: Any) -> MachineInvitation:
-    return MachineInvitation(tier=MachineTier(tier), **values)
+    return fetch(conn, MachineInvitation, SELECT_INVITATIONS, {"id": invitation_id})

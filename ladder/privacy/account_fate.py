@@ -39,12 +39,11 @@ def preview_erasure(conn: Connection, user_id: UserId) -> AccountFate:
 
 def teams_by_fate(conn: Connection, user_id: UserId) -> tuple[dict[str, str], dict[str, str]]:
     """The person's teams without other members, and with others; names by id."""
-    rows = conn.execute(
-        "select t.id, t.name, exists (select 1 from memberships o"
-        "   where o.team_id = t.id and o.user_id <> %s)"
-        " from teams t join memberships m on m.team_id = t.id where m.user_id = %s order by t.id",
-        (user_id, user_id),
-    ).fetchall()
+    query = """select t.id, t.name,
+          exists (select 1 from memberships o where o.team_id = t.id and o.user_id <> %(user_id)s)
+        from teams t join memberships m on m.team_id = t.id
+        where m.user_id = %(user_id)s order by t.id"""
+    rows = conn.execute(query, {"user_id": user_id}).fetchall()
     return (
         {team: name for team, name, has_others in rows if not has_others},
         {team: name for team, name, has_others in rows if has_others},
@@ -56,14 +55,15 @@ def leagues_by_fate(
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Leagues without another host or co-host: those that nobody else takes part in, and others."""
     rows = conn.execute(
-        "select l.id, l.title, exists (select 1 from league_members o"
-        "     where o.league_id = l.id and o.user_id <> %(user)s)"
-        "   or exists (select 1 from entries e join seasons s on s.id = e.season_id"
-        "     where s.league_id = l.id and not e.is_anchor and e.team_id <> all (%(teams)s))"
-        " from leagues l join league_members m on m.league_id = l.id"
-        " where m.user_id = %(user)s and m.role = %(host)s and not exists ("
-        "   select 1 from league_members o where o.league_id = l.id and o.user_id <> %(user)s"
-        "   and (o.role = %(host)s or o.duty = %(co_host)s)) order by l.id",
+        """select l.id, l.title, exists (
+            select 1 from league_members o where o.league_id = l.id and o.user_id <> %(user)s)
+          or exists (select 1 from entries e join seasons s on s.id = e.season_id
+            where s.league_id = l.id and not e.is_anchor and e.team_id <> all (%(teams)s))
+        from leagues l join league_members m on m.league_id = l.id
+        where m.user_id = %(user)s and m.role = %(host)s
+          and not exists (select 1 from league_members o
+            where o.league_id = l.id and o.user_id <> %(user)s
+              and (o.role = %(host)s or o.duty = %(co_host)s)) order by l.id""",
         {
             "user": user_id,
             "teams": ended_teams,

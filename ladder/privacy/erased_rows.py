@@ -11,7 +11,7 @@ from typing import Any, Final
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
-from ladder.database.db import Connection
+from ladder.database.db import Connection, fetch
 from ladder.enums import Json
 from ladder.people import users
 from ladder.privacy.rules import RULES, Rule
@@ -24,15 +24,15 @@ Scope = dict[str, Any]
 
 def names_of_person(conn: Connection, scope: Scope) -> list[str]:
     """All texts that name the person: names of account and teams, addresses, roster lines."""
-    found: set[str] = set()
+    names: set[str] = set()
     for rule in RULES:
         for column in rule.words:
             query = sql.SQL("select {} from {} x where {}").format(
                 sql.Identifier(column), sql.Identifier(rule.table), _text(rule.mine)
             )
-            found |= {str(row[0]) for row in conn.execute(query, scope) if row[0]}
-    found |= {slug for name in found if (slug := slug_of(name, users.TEAM_SLUG))}
-    return sorted(found, key=len, reverse=True)
+            names |= set(filter(None, fetch(conn, str, query, scope)))
+    names |= {slug for name in names if (slug := slug_of(name, users.TEAM_SLUG))}
+    return sorted(names, key=len, reverse=True)
 
 
 def apply_rules(conn: Connection, scope: Scope, names: list[str], *, large: bool = False) -> None:
@@ -79,15 +79,16 @@ def _replace_names(
 ) -> None:
     """Replaces the person's names in a column of text or JSON; a slug gets another value."""
     pattern = _names_pattern(names)
-    told = sorted({*names, *(json.dumps(name, ensure_ascii=False)[1:-1] for name in names)})
+    texts = sorted({*names, *(json.dumps(name, ensure_ascii=False)[1:-1] for name in names)})
     table, field = sql.Identifier(rule.table), sql.Identifier(column)
     rows = conn.execute(
         sql.SQL(
-            "select x.ctid, x.{field} from {table} x where ({where}) and exists (select 1"
-            " from unnest(%(told)s::text[]) n where strpos(lower(x.{field}::text), lower(n)) > 0)"
-            " for update of x"
+            """select x.ctid, x.{field} from {table} x
+            where ({where}) and exists (select 1 from unnest(%(texts)s::text[]) n
+              where strpos(lower(x.{field}::text), lower(n)) > 0)
+            for update of x"""
         ).format(field=field, table=table, where=_text(rule.named_where)),
-        {**scope, "told": told},
+        {**scope, "texts": texts},
     ).fetchall()
     for place, value in rows:
         cleaned = _clean(value, pattern)
@@ -111,9 +112,9 @@ def _clean(value: Json, pattern: re.Pattern[str]) -> Json:
     if isinstance(value, str):
         return pattern.sub(REPLACEMENT, value)
     if isinstance(value, list):
-        return [_clean(each, pattern) for each in value]
+        return [_clean(item, pattern) for item in value]
     if isinstance(value, Mapping):
-        return {key: _clean(each, pattern) for key, each in value.items()}
+        return {key: _clean(item, pattern) for key, item in value.items()}
     return value
 
 

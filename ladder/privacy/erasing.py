@@ -13,15 +13,16 @@ from typing import Final
 
 from ladder.database import erased_blobs
 from ladder.database.blobs import Blobs
-from ladder.database.db import Connection, atomic_function
+from ladder.database.db import Connection, atomic_function, exists, fetch, fetch_one, insert
 from ladder.entries import entries
 from ladder.enums import LeagueRole, VoidCause
 from ladder.errors import Conflict, NotFound
-from ladder.ids import MatchId, UserId
+from ladder.ids import MatchId, SeasonId, UserId
 from ladder.matches import matches
 from ladder.privacy import account_fate, erased_rows
 from ladder.privacy.erased_rows import Scope
-from ladder.privacy.rules import AGENTS, OWN_SEATS, RULES
+from ladder.privacy.rules import AGENTS, OWN_SEATS
+from ladder.privacy.rules.contests import PICTURES
 
 VOID_REASON: Final = "the owner of an agent deleted it"
 FINISH_AFTER: Final = timedelta(seconds=5)
@@ -36,12 +37,8 @@ def erase_person(conn: Connection, user_id: UserId) -> str:
     Raises NotFound. Raises Conflict for the last administrator.
     """
     _lock_teams(conn, user_id)  # before the person, as an entry and a join do
-    found = conn.execute(
-        "select is_admin from users where id = %s and erased_at is null for update", (user_id,)
-    ).fetchone()
-    if found is None:
-        raise NotFound.of("user")
-    if found[0]:
+    query = "select is_admin from users where id = %s and erased_at is null for update"
+    if fetch_one(conn, bool, query, (user_id,), NotFound.of("user")):
         _refuse_last_administrator(conn, user_id)
     _lock_teams(conn, user_id)  # also one that the person joined meanwhile
     ended, left = account_fate.teams_by_fate(conn, user_id)
@@ -56,13 +53,8 @@ def erase_person(conn: Connection, user_id: UserId) -> str:
     _renew_boards(conn, [*ended, *left])
     erased_rows.apply_rules(conn, scope, names)
     conn.execute("update users set erased_at = now() where id = %s", (user_id,))
-    conn.execute(
-        "insert into erasures (user_id, team_ids, league_ids) values (%s, %s, %s)",
-        (user_id, list(ended), list(closing)),
-    )
-    row = conn.execute("select name from users where id = %s", (user_id,)).fetchone()
-    assert row is not None
-    return str(row[0])
+    insert(conn, "erasures", user_id=user_id, team_ids=list(ended), league_ids=list(closing))
+    return fetch_one(conn, str, "select name from users where id = %s", (user_id,))
 
 
 def finish_erasures(conn: Connection, blobs: Blobs) -> list[UserId]:
@@ -70,11 +62,10 @@ def finish_erasures(conn: Connection, blobs: Blobs) -> list[UserId]:
 
     Needs an autocommit connection: each step is a transaction of its own, and may be repeated.
     """
-    due = conn.execute(
-        "select user_id, team_ids, league_ids from erasures"
-        " where finished_at is null and requested_at < now() - %s order by requested_at limit 10",
-        (FINISH_AFTER,),
-    ).fetchall()
+    query = """select user_id, team_ids, league_ids from erasures
+        where finished_at is null and requested_at < now() - %(finish_after)s
+        order by requested_at limit 10"""
+    due = conn.execute(query, {"finish_after": FINISH_AFTER}).fetchall()
     for user_id, team_ids, league_ids in due:
         scope = _scope(user_id, team_ids, league_ids)
         with conn.transaction():
@@ -98,99 +89,87 @@ def _scope(user_id: UserId, team_ids: list[str], league_ids: list[str]) -> Scope
 
 
 def _lock_teams(conn: Connection, user_id: UserId) -> None:
-    conn.execute(
-        "select 1 from teams where id in (select team_id from memberships where user_id = %s)"
-        " order by id for update",
-        (user_id,),
-    )
+    query = """select 1 from teams
+        where id in (select team_id from memberships where user_id = %(user_id)s) order by id
+        for update"""
+    conn.execute(query, {"user_id": user_id})
 
 
 def _refuse_last_administrator(conn: Connection, user_id: UserId) -> None:
-    others = conn.execute(
-        "select 1 from users u where is_admin and erased_at is null and id <> %s"
-        " and not exists (select 1 from user_blocks b where b.user_id = u.id)",
-        (user_id,),
-    ).fetchone()
-    if others is None:
+    query = """select 1 from users u
+        where is_admin and erased_at is null and id <> %(user_id)s
+          and not exists (select 1 from user_blocks b where b.user_id = u.id)"""
+    has_other = exists(conn, query, {"user_id": user_id})
+    if not has_other:
         raise Conflict("make another administrator first: this account is the last one")
 
 
 def _leagues_taken_part_in(conn: Connection, user_id: UserId, team_ids: list[str]) -> list[str]:
-    rows = conn.execute(
-        "select league_id from league_members where user_id = %(user)s"
-        " union select id from leagues where created_by = %(user)s"
-        " union select s.league_id from entries e join seasons s on s.id = e.season_id"
-        " where e.team_id = any (%(teams)s)",
-        {"user": user_id, "teams": team_ids},
-    )
-    return [row[0] for row in rows]
+    query = """select league_id from league_members where user_id = %(user)s
+        union
+        select id from leagues where created_by = %(user)s
+        union
+        select s.league_id from entries e join seasons s on s.id = e.season_id
+        where e.team_id = any (%(teams)s)"""
+    return fetch(conn, str, query, {"user": user_id, "teams": team_ids})
 
 
 def _hand_over_teams(conn: Connection, user_id: UserId, team_ids: list[str]) -> None:
     """Makes the member of longest standing the owner where the person was the only owner."""
-    conn.execute(
-        "update memberships m set is_owner = true from ("
-        "   select distinct on (o.team_id) o.team_id, o.user_id from memberships o"
-        "   where o.team_id = any (%(teams)s) and o.user_id <> %(user)s and not exists ("
-        "     select 1 from memberships p where p.team_id = o.team_id and p.is_owner"
-        "     and p.user_id <> %(user)s)"
-        "   order by o.team_id, o.created_at, o.user_id) heir"
-        " where m.team_id = heir.team_id and m.user_id = heir.user_id",
-        {"teams": team_ids, "user": user_id},
-    )
+    query = """update memberships m set is_owner = true
+        from (select distinct on (o.team_id) o.team_id, o.user_id from memberships o
+          where o.team_id = any (%(teams)s) and o.user_id <> %(user)s
+            and not exists (select 1 from memberships p
+              where p.team_id = o.team_id and p.is_owner and p.user_id <> %(user)s)
+          order by o.team_id, o.created_at, o.user_id) heir
+        where m.team_id = heir.team_id and m.user_id = heir.user_id"""
+    conn.execute(query, {"teams": team_ids, "user": user_id})
 
 
 def _hand_over_leagues(conn: Connection, user_id: UserId) -> None:
     """Makes the co-host of longest standing the host where the person was the only host."""
-    conn.execute(
-        "update league_members m set role = %(host)s, duty = null from ("
-        "   select distinct on (o.league_id) o.league_id, o.user_id from league_members o"
-        "   join league_members l on l.league_id = o.league_id and l.user_id = %(user)s"
-        "     and l.role = %(host)s"
-        "   where o.duty = %(co_host)s and not exists (select 1 from league_members p"
-        "     where p.league_id = o.league_id and p.role = %(host)s and p.user_id <> %(user)s)"
-        "   order by o.league_id, o.created_at, o.user_id) heir"
-        " where m.league_id = heir.league_id and m.user_id = heir.user_id",
-        {"user": user_id, "host": LeagueRole.HOST, "co_host": LeagueRole.CO_HOST},
-    )
+    query = """update league_members m set role = %(host)s, duty = null
+        from (select distinct on (o.league_id) o.league_id, o.user_id from league_members o
+          join league_members l on l.league_id = o.league_id and l.user_id = %(user)s
+            and l.role = %(host)s
+          where o.duty = %(co_host)s
+            and not exists (select 1 from league_members p
+              where p.league_id = o.league_id and p.role = %(host)s and p.user_id <> %(user)s)
+          order by o.league_id, o.created_at, o.user_id) heir
+        where m.league_id = heir.league_id and m.user_id = heir.user_id"""
+    conn.execute(query, {"user": user_id, "host": LeagueRole.HOST, "co_host": LeagueRole.CO_HOST})
 
 
 def _stop_playing(conn: Connection, team_ids: list[str]) -> None:
     """Voids the matches in flight of these teams, and retires their entries."""
-    found = conn.execute(
-        "select m.id, m.season_id from matches m where m.state in ('queued', 'running')"  # noqa: S608
-        " and exists (select 1 from seats t where t.match_id = m.id"
-        f"   and t.agent_id in ({AGENTS}))",
-        {"teams": team_ids},
-    ).fetchall()
-    playing = [MatchId(row[0]) for row in found]
-    entered = conn.execute(
-        "select distinct e.season_id from entries e join seasons s on s.id = e.season_id"
-        " where e.team_id = any (%s) and s.state <> 'finished'"
-        " and e.state in ('pending', 'active', 'paused')",
-        (team_ids,),
-    ).fetchall()
-    open_seasons = [row[0] for row in entered]
-    entries.lock_matches_and_seasons(
-        conn, playing, sorted({*open_seasons, *(row[1] for row in found)})
-    )
-    conn.execute(
-        "select 1 from entries where team_id = any (%s) or id in ("
-        "   select entry_id from seats where match_id = any (%s)) order by id for update",
-        (team_ids, playing),
-    )
+    query = f"""select m.id, m.season_id from matches m
+        where m.state in ('queued', 'running')
+          and exists (
+            select 1 from seats t where t.match_id = m.id and t.agent_id in ({AGENTS}))"""
+    in_flight = fetch(conn, tuple[MatchId, SeasonId], query, {"teams": team_ids})
+    playing = [match_id for match_id, _ in in_flight]
+    query = """select distinct e.season_id from entries e join seasons s on s.id = e.season_id
+        where e.team_id = any (%(team_ids)s) and s.state <> 'finished'
+          and e.state in ('pending', 'active', 'paused')"""
+    open_seasons = fetch(conn, SeasonId, query, {"team_ids": team_ids})
+    season_ids = sorted({*open_seasons, *(season_id for _, season_id in in_flight)})
+    entries.lock_matches_and_seasons(conn, playing, season_ids)
+    query = """select 1 from entries
+        where team_id = any (%(team_ids)s)
+          or id in (select entry_id from seats where match_id = any (%(playing)s)) order by id
+        for update"""
+    conn.execute(query, {"team_ids": team_ids, "playing": playing})
     matches.void_matches(conn, playing, VoidCause.ENTRY_LEFT, VOID_REASON)
     conn.execute("update seasons set official_is_stale = true where id = any (%s)", (open_seasons,))
     conn.execute(
         "delete from declared_entries where team_id = any (%s) and season_id = any (%s)",
         (team_ids, open_seasons),
     )
-    conn.execute(
-        "update pauses set ended_at = clock_timestamp(), outcome = 'retired'"
-        " where ended_at is null and entry_id in (select id from entries"
-        "   where team_id = any (%s) and season_id = any (%s))",
-        (team_ids, open_seasons),
-    )
+    query = """update pauses set ended_at = clock_timestamp(), outcome = 'retired'
+        where ended_at is null
+          and entry_id in (select id from entries
+            where team_id = any (%(team_ids)s) and season_id = any (%(open_seasons)s))"""
+    conn.execute(query, {"team_ids": team_ids, "open_seasons": open_seasons})
     conn.execute(
         "update entries set state = 'retired', deadline_at = null, next_try_at = null,"
         " paused_at = null where team_id = any (%s) and season_id = any (%s)"
@@ -201,34 +180,28 @@ def _stop_playing(conn: Connection, team_ids: list[str]) -> None:
 
 def _renew_boards(conn: Connection, team_ids: list[str]) -> None:
     """Lets no board show the old names from a cache."""
-    conn.execute(
-        "update seasons set revision = revision + 1 where id in ("
-        "   select season_id from entries where team_id = any (%s))",
-        (team_ids,),
-    )
+    query = """update seasons set revision = revision + 1
+        where id in (select season_id from entries where team_id = any (%(team_ids)s))"""
+    conn.execute(query, {"team_ids": team_ids})
 
 
 def _queue_bundles_and_pictures(conn: Connection, scope: Scope) -> None:
-    pictures = next(rule.mine for rule in RULES if rule.table == "pictures")
-    rows = conn.execute(
-        f"select digest from submissions where agent_id in ({AGENTS})"  # noqa: S608
-        f" union select digest from pictures x where digest is not null and ({pictures})",
-        scope,
-    ).fetchall()
-    erased_blobs.queue_blobs(conn, [row[0] for row in rows])
+    query = f"""select digest from submissions where agent_id in ({AGENTS})
+        union
+        select digest from pictures x where digest is not null and ({PICTURES})"""
+    digests = fetch(conn, str, query, scope)
+    erased_blobs.queue_blobs(conn, digests)
 
 
 def _erase_seats(conn: Connection, scope: Scope) -> int:
     """Erases reasons and logs of some finished seats; returns how many."""
     with conn.transaction():
         conn.execute("select set_config('peck.erasing', 'on', true)")
-        rows = conn.execute(
-            "with part as (select match_id, seat, log_digest from seats"  # noqa: S608
-            f"   where {OWN_SEATS} and (reason is not null or log_digest is not null)"
-            "   limit %(most)s for update)"
-            " update seats t set reason = null, log_digest = null from part"
-            " where t.match_id = part.match_id and t.seat = part.seat returning part.log_digest",
-            {**scope, "most": SEATS_AT_ONCE},
-        ).fetchall()
-        erased_blobs.queue_blobs(conn, [row[0] for row in rows if row[0] is not None])
-    return len(rows)
+        query = f"""with part as (select match_id, seat, log_digest from seats
+              where {OWN_SEATS} and (reason is not null or log_digest is not null) limit %(most)s
+              for update)
+            update seats t set reason = null, log_digest = null from part
+            where t.match_id = part.match_id and t.seat = part.seat returning part.log_digest"""
+        digests = fetch(conn, str, query, {**scope, "most": SEATS_AT_ONCE})
+        erased_blobs.queue_blobs(conn, [digest for digest in digests if digest is not None])
+    return len(digests)

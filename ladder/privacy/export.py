@@ -102,22 +102,22 @@ class PiecewiseZip:
         return taken
 
 
-def export_person(read: Read, blobs: Blobs, who: Viewer, address: str) -> Iterator[bytes]:
+def export_person(read: Read, blobs: Blobs, viewer: Viewer, address: str) -> Iterator[bytes]:
     """Yields the zip file of this person. ``address`` is the site's."""
-    assert who.user_id is not None
-    made, left_out = PiecewiseZip(), []
+    assert viewer.user_id is not None
+    archive, left_out = PiecewiseZip(), []
     at = datetime.now(UTC).isoformat(timespec="seconds")
-    text = READ_ME.format(address=address, name=who.name, at=at)
-    yield from made.add("README.txt", iter([text.encode()]))
+    text = READ_ME.format(address=address, name=viewer.name, at=at)
+    yield from archive.add("README.txt", iter([text.encode()]))
     for rule in RULES:
-        rows, is_whole = read(lambda conn, rule=rule: exported_rows(conn, rule, who))  # type: ignore[misc]
+        rows, is_whole = read(lambda conn, rule=rule: exported_rows(conn, rule, viewer))  # type: ignore[misc]
         if rows:
             content = json.dumps(rows, indent=1, ensure_ascii=False).encode()
-            yield from made.add(f"data/{rule.table}.json", iter([content]))
+            yield from archive.add(f"data/{rule.table}.json", iter([content]))
         if not is_whole:
             left_out.append(f"data/{rule.table}.json: only {MOST_ROWS} rows")
     room = MOST_BYTES
-    for file in _files(read, who):
+    for file in _files(read, viewer):
         try:
             chunks = blobs.open(file.digest)
         except NotFound:
@@ -126,14 +126,16 @@ def export_person(read: Read, blobs: Blobs, who: Viewer, address: str) -> Iterat
         if room <= 0:
             left_out.append(f"{file.path}: the file would be too large")
             continue
-        for piece in made.add(file.path, chunks, is_packed=True):
+        for piece in archive.add(file.path, chunks, is_packed=True):
             room -= len(piece)
             yield piece
-    yield from made.add("left-out.json", iter([json.dumps(left_out, indent=1).encode()]))
-    yield made.close()
+    yield from archive.add("left-out.json", iter([json.dumps(left_out, indent=1).encode()]))
+    yield archive.close()
 
 
-def exported_rows(conn: Connection, rule: Rule, who: Viewer) -> tuple[list[dict[str, Any]], bool]:
+def exported_rows(
+    conn: Connection, rule: Rule, viewer: Viewer
+) -> tuple[list[dict[str, Any]], bool]:
     """Returns a person's rows of a table without secrets, and whether these are all."""
     where = rule.mine if rule.exported is None else rule.exported
     if not where:
@@ -142,8 +144,8 @@ def exported_rows(conn: Connection, rule: Rule, who: Viewer) -> tuple[list[dict[
         "select to_jsonb(x) - %(secret)s::text[] from {} x where {} limit %(most)s"
     ).format(sql.Identifier(rule.table), sql.SQL(where))
     values = {
-        "user": who.user_id,
-        "teams": sorted(who.team_ids),
+        "user": viewer.user_id,
+        "teams": sorted(viewer.team_ids),
         "leagues": [],
         "secret": list(rule.secret),
         "most": MOST_ROWS + 1,
@@ -152,75 +154,74 @@ def exported_rows(conn: Connection, rule: Rule, who: Viewer) -> tuple[list[dict[
     return rows[:MOST_ROWS], len(rows) <= MOST_ROWS
 
 
-def _files(read: Read, who: Viewer) -> Iterator[ExportedFile]:
+def _files(read: Read, viewer: Viewer) -> Iterator[ExportedFile]:
     """Bundles, then logs and replays of the newest matches of each agent."""
-    found = read(lambda conn: _bundles(conn, who))
-    yield from found
-    known: set[MatchId] = set()
-    for agent_id in read(lambda conn: _agent_ids(conn, who)):
+    bundles = read(lambda conn: _bundles(conn, viewer))
+    yield from bundles
+    match_ids: set[MatchId] = set()
+    for agent_id in read(lambda conn: _agent_ids(conn, viewer)):
         before: MatchId | None = None
-        while len(known) < MOST_MATCHES:
+        while len(match_ids) < MOST_MATCHES:
             page = read(
                 lambda conn, agent_id=agent_id, before=before: _match_files(  # type: ignore[misc]
-                    conn, who, agent_id, before
+                    conn, viewer, agent_id, before
                 )
             )
             for match_id, files in page:
-                if match_id not in known:
-                    known.add(match_id)
+                if match_id not in match_ids:
+                    match_ids.add(match_id)
                     yield from files
             if len(page) < MATCHES_AT_ONCE:
                 break
             before = page[-1][0]
 
 
-def _bundles(conn: Connection, who: Viewer) -> list[ExportedFile]:
-    rows = conn.execute(
-        "select a.slug, s.number, s.filename, s.digest from submissions s"
-        " join agents a on a.id = s.agent_id where a.team_id = any (%s) order by s.number desc",
-        (sorted(who.team_ids),),
-    )
+def _bundles(conn: Connection, viewer: Viewer) -> list[ExportedFile]:
+    query = """select a.slug, s.number, s.filename, s.digest from submissions s
+        join agents a on a.id = s.agent_id
+        where a.team_id = any (%(team_ids)s) order by s.number desc"""
+    rows = conn.execute(query, {"team_ids": sorted(viewer.team_ids)})
     return [
         ExportedFile(f"bundles/{slug}/{number}-{_plain_name(filename)}", digest)
         for slug, number, filename, digest in rows
     ]
 
 
-def _agent_ids(conn: Connection, who: Viewer) -> list[AgentId]:
+def _agent_ids(conn: Connection, viewer: Viewer) -> list[AgentId]:
     return [
         agent.id
-        for team_id in sorted(who.team_ids)
-        for agent in agents.list_agents(conn, viewer=who, team_id=team_id, limit=MOST_ROWS)
+        for team_id in sorted(viewer.team_ids)
+        for agent in agents.list_agents(conn, viewer=viewer, team_id=team_id, limit=MOST_ROWS)
     ]
 
 
 def _match_files(
-    conn: Connection, who: Viewer, agent_id: AgentId, before: MatchId | None
+    conn: Connection, viewer: Viewer, agent_id: AgentId, before: MatchId | None
 ) -> list[tuple[MatchId, list[ExportedFile]]]:
     """The files of an agent's matches older than ``before``, newest first."""
-    found = history.list_matches(
+    played = history.list_matches(
         conn,
-        viewer=who,
+        viewer=viewer,
         agent_id=agent_id,
         state=MatchState.FINISHED,
         before=before,
         limit=MATCHES_AT_ONCE,
     )
-    return [(match.id, [*_logs(match, who), *_replays(conn, match, who)]) for match in found]
+    return [(match.id, [*_logs(match, viewer), *_replays(conn, match, viewer)]) for match in played]
 
 
-def _logs(match: Match, who: Viewer) -> list[ExportedFile]:
+def _logs(match: Match, viewer: Viewer) -> list[ExportedFile]:
     return [
         ExportedFile(f"logs/{match.id}-{seat.seat}.json.gz", seat.log_digest)
         for seat in match.seats
-        if seat.log_digest is not None and seat.team_id in who.team_ids
+        if seat.log_digest is not None and seat.team_id in viewer.team_ids
     ]
 
 
-def _replays(conn: Connection, match: Match, who: Viewer) -> list[ExportedFile]:
+def _replays(conn: Connection, match: Match, viewer: Viewer) -> list[ExportedFile]:
     season = seasons.get_season(conn, match.season_id)
     league = leagues.get_league(conn, match.league_id)
-    if not may_see(who, replay_resource(match, league, season.state)):
+    if not may_see(viewer, replay_resource(match, league, season.state)):
         return []
     return [
         ExportedFile(f"replays/{match.id}-{episode.position}.json.gz", episode.replay_digest)

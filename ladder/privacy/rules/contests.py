@@ -6,6 +6,13 @@ from typing import Final
 
 from ladder.privacy.rules.rule import AGENTS, OWN_SEATS, Rule
 
+PICTURES: Final = f"""split_part(x.subject, '/', 2) = any (%(leagues)s)
+    or string_to_array(split_part(x.subject, '/', 2), '+') && array ({AGENTS})
+    or split_part(x.subject, '/', 2) in ({AGENTS} union
+      select match_id from seats where agent_id in ({AGENTS}) or {OWN_SEATS} union
+      select s.league_id from entries e join seasons s on s.id = e.season_id
+      where e.team_id = any (%(teams)s))"""
+"""SQL: pictures of the person's agents, their matches and leagues."""
 ATTEMPTS_USED_UP: Final = "x.attempt || ' attempts used up'"
 """SQL: the reason of such a void match without the message of a machine."""
 COURSE: Final = (
@@ -63,7 +70,7 @@ RULES: Final = (
         "Results of your agents; the reasons of their faults; their logs",
         "as long as the league",
         mine=OWN_SEATS,
-        exported=f"{OWN_SEATS} and not exists (select 1 from matches m join scrims c"  # noqa: S608
+        exported=f"{OWN_SEATS} and not exists (select 1 from matches m join scrims c"
         " on c.id = m.scrim_id where m.id = x.match_id and c.result_audience = 'asker'"
         " and c.team_id <> all (%(teams)s))"
         " and not exists (select 1 from tournament_games g where g.match_id = x.match_id"
@@ -78,8 +85,7 @@ RULES: Final = (
         "attempts",
         "Our messages about attempts that failed in matches of your agents",
         "as long as the league",
-        mine=f"x.detail <> '' and x.match_id in (select match_id from seats"  # noqa: S608
-        f" where {OWN_SEATS})",
+        mine=f"x.detail <> '' and x.match_id in (select match_id from seats where {OWN_SEATS})",
         exported="",
         erased={"detail": "''"},
         impersonal="match_id worker machine_id node image_digest rules_digest ended"
@@ -90,7 +96,7 @@ RULES: Final = (
         "matches",
         "Matches of your agents",
         "as long as the league",
-        mine="x.void_cause = 'attempts_used_up'"  # noqa: S608
+        mine="x.void_cause = 'attempts_used_up'"
         f" and x.void_reason <> {ATTEMPTS_USED_UP}"
         f" and x.id in (select match_id from seats where {OWN_SEATS})",
         exported="",
@@ -104,11 +110,7 @@ RULES: Final = (
         "pictures",
         "Pictures of your agents, their matches and leagues, with names",
         "as long as people ask for them",
-        mine="split_part(x.subject, '/', 2) = any (%(leagues)s)"  # noqa: S608
-        f" or string_to_array(split_part(x.subject, '/', 2), '+') && array ({AGENTS})"
-        f" or split_part(x.subject, '/', 2) in ({AGENTS} union select match_id from seats"
-        f" where agent_id in ({AGENTS}) or {OWN_SEATS} union select s.league_id from entries e"
-        " join seasons s on s.id = e.season_id where e.team_id = any (%(teams)s))",
+        mine=PICTURES,
         exported="",
         deleted=True,
         is_large=True,

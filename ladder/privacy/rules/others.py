@@ -44,7 +44,7 @@ RULES: Final = (
         "machine_reports",
         "Results of your agents that wait for a check",
         "some minutes",
-        mine=f"x.match_id in (select match_id from seats where {OWN_SEATS})",  # noqa: S608
+        mine=f"x.match_id in (select match_id from seats where {OWN_SEATS})",
         exported="",
         deleted=True,
     ),

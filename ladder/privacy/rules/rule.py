@@ -7,7 +7,7 @@ from typing import Final
 AGENTS: Final = "select id from agents where team_id = any (%(teams)s)"
 """SQL: agents of the person's teams. Export: all teams; erasing: teams without other members."""
 OWN_SEATS: Final = (
-    f"agent_id in ({AGENTS} or team_id in ("  # noqa: S608
+    f"agent_id in ({AGENTS} or team_id in ("
     "select merged_into from teams where id = any (%(teams)s))) and team_id = any (%(teams)s)"
 )
 """SQL: seats in which these teams played. An agent that came by a merge keeps its old seats, which
