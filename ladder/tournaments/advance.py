@@ -18,7 +18,7 @@ import msgspec
 import psycopg
 from psycopg.types.json import Jsonb
 
-from ladder.database.db import Connection
+from ladder.database.db import Connection, exists, fetch, fetch_one, fetch_optional
 from ladder.enums import MatchKind, VoidCause
 from ladder.errors import LadderError
 from ladder.ids import MatchId, TournamentId
@@ -50,24 +50,24 @@ LEAST_IN_FLIGHT: Final = 64
 """Games of a tournament that may wait or play at a time, also with few slots."""
 GAMES_PER_SLOT: Final = 3
 FAILED: Final = "the service has a fault ({}); its operators find it in the log of the scheduler"
-DUE: Final = (
-    "select t.id from tournaments t where"  # noqa: S608
-    " t.state in ('draft', 'registration', 'check_in') and t.locks_at <= now()"
-    " or t.state = 'registration' and t.check_in_minutes > 0"
-    "   and t.locks_at - make_interval(secs => t.check_in_minutes * 60) <= now()"
-    " or t.state = 'locked' and t.starts_at <= now()"
-    " or t.state = 'paused' and t.resumes_at <= now()"
-    " or t.state in ('running', 'paused', 'finished') and t.is_due"
-    " or t.state in ('running', 'paused') and exists (select 1"
-    "   from tournament_games g join matches m on m.id = g.match_id"
-    "   where g.tournament_id = t.id and g.outcome is null and m.state in ('finished', 'void'))"
-    f" or {tournaments.RUNS} and exists (select 1 from tournament_entrants x"
-    "   join agents a on a.id = x.agent_id join teams y on y.id = a.team_id"
-    "   where x.tournament_id = t.id and x.state = 'entered' and y.erased_at is not null)"
-    " or t.state = 'running' and t.problem is null and exists (select 1 from tournament_rounds r"
-    "   where r.tournament_id = t.id and r.finished_at is null and r.deadline_at <= now())"
-    " order by t.id"
-)
+DUE: Final = f"""select t.id from tournaments t
+    where t.state in ('draft', 'registration', 'check_in') and t.locks_at <= now()
+      or t.state = 'registration' and t.check_in_minutes > 0
+        and t.locks_at - make_interval(secs => t.check_in_minutes * 60) <= now()
+      or t.state = 'locked' and t.starts_at <= now()
+      or t.state = 'paused' and t.resumes_at <= now()
+      or t.state in ('running', 'paused', 'finished') and t.is_due
+      or t.state in ('running', 'paused') and exists (
+        select 1 from tournament_games g join matches m on m.id = g.match_id
+        where g.tournament_id = t.id and g.outcome is null and m.state in ('finished', 'void'))
+      or {tournaments.RUNS} and exists (
+        select 1 from tournament_entrants x join agents a on a.id = x.agent_id
+        join teams y on y.id = a.team_id
+        where x.tournament_id = t.id and x.state = 'entered' and y.erased_at is not null)
+      or t.state = 'running' and t.problem is null and exists (
+        select 1 from tournament_rounds r
+        where r.tournament_id = t.id and r.finished_at is null and r.deadline_at <= now())
+    order by t.id"""
 
 
 def advance_tournaments(conn: Connection, turn_of: TurnOf) -> dict[str, int]:
@@ -75,28 +75,28 @@ def advance_tournaments(conn: Connection, turn_of: TurnOf) -> dict[str, int]:
 
     A failure of one is logged and shown to its hosts. It does not stop the others.
     """
-    due = [TournamentId(row[0]) for row in conn.execute(DUE)]
+    due = fetch(conn, TournamentId, DUE)
     if not due:
         return {}
-    slots = sum(one.slots for one in live_workers(conn) if "play.cpu" in one.queues)
-    made = 0
+    slots = sum(worker.slots for worker in live_workers(conn) if "play.cpu" in worker.queues)
+    queued = 0
     for tournament_id in due:
         try:
             with conn.transaction():
-                made += advance_one(conn, tournament_id, turn_of, slots)
+                queued += advance_one(conn, tournament_id, turn_of, slots)
         except psycopg.OperationalError:
             raise
         except Exception as error:
             _record_failure(conn, tournament_id, error)
-    return {"tournaments_advanced": len(due), "tournament_games_queued": made}
+    return {"tournaments_advanced": len(due), "tournament_games_queued": queued}
 
 
 def _record_failure(conn: Connection, tournament_id: TournamentId, error: Exception) -> None:
     """Tells the hosts of a tournament that it cannot be advanced. Logs each failure once."""
     with conn.transaction():
         is_new = conn.execute(
-            "update tournaments set problem = %(text)s where id = %(id)s"
-            " and problem is distinct from %(text)s",
+            """update tournaments set problem = %(text)s
+            where id = %(id)s and problem is distinct from %(text)s""",
             {"text": FAILED.format(type(error).__name__), "id": tournament_id},
         ).rowcount
     if is_new:
@@ -124,7 +124,7 @@ def advance_one(
     inputs = courses.read_inputs(conn, tournament)
     games = courses.read_games(conn, tournament_id)
     course = courses.compute(inputs, games)
-    running = sum(one.outcome is None for one in games)
+    running = sum(game.outcome is None for game in games)
     left_to_queue = max(LEAST_IN_FLIGHT, GAMES_PER_SLOT * slots) - running
     resumed_at, is_draw_public = _past_acts(conn, tournament_id)
     advance = TournamentAdvance(
@@ -188,51 +188,44 @@ def _correct_end(conn: Connection, tournament: Tournament) -> None:
 def _withdraw_erased(conn: Connection, tournament: Tournament) -> int:
     """Withdraws entrants whose owner deleted the account. Returns how many."""
     return conn.execute(
-        "update tournament_entrants x set state = 'withdrawn', last_position = %s from teams t"
-        " join agents a on a.team_id = t.id where x.tournament_id = %s and x.state = 'entered'"
-        " and a.id = x.agent_id and t.erased_at is not null",
-        (course_acts.last_paired(tournament), tournament.id),
+        """update tournament_entrants x set state = 'withdrawn', last_position = %(last_position)s
+        from teams t join agents a on a.team_id = t.id
+        where x.tournament_id = %(tournament_id)s and x.state = 'entered' and a.id = x.agent_id
+          and t.erased_at is not null""",
+        {"last_position": course_acts.last_paired(tournament), "tournament_id": tournament.id},
     ).rowcount
 
 
 def _enter_round(advance: TournamentAdvance, course: Course) -> None:
     """Ends rounds that are over and begins the one that is played, with its deadline."""
     tournament, now = advance.tournament, position_text(course.position)
-    advance.conn.execute(
-        "update tournament_rounds set finished_at = now() where tournament_id = %s"
-        " and finished_at is null and position <> %s",
-        (tournament.id, now),
-    )
-    advance.conn.execute(
-        "insert into tournament_rounds (tournament_id, position, deadline_at)"
-        " values (%s, %s, now() + %s) on conflict (tournament_id, position) do update"
-        " set finished_at = null, deadline_at = case when tournament_rounds.finished_at is null"
-        " then tournament_rounds.deadline_at else excluded.deadline_at end",
-        (tournament.id, now, timedelta(minutes=tournament.round_minutes)),
-    )
+    query = """update tournament_rounds set finished_at = now()
+        where tournament_id = %(tournament_id)s and finished_at is null and position <> %(now)s"""
+    advance.conn.execute(query, {"tournament_id": tournament.id, "now": now})
+    query = """insert into tournament_rounds (tournament_id, position, deadline_at)
+        values (%s, %s, now() + %s)
+        on conflict (tournament_id, position) do update set finished_at = null,
+          deadline_at = case when tournament_rounds.finished_at is null
+            then tournament_rounds.deadline_at else excluded.deadline_at end"""
+    advance.conn.execute(query, (tournament.id, now, timedelta(minutes=tournament.round_minutes)))
 
 
 def _past_acts(conn: Connection, tournament_id: TournamentId) -> tuple[datetime | None, bool]:
     """When the tournament was last resumed, and whether it was finished once."""
-    row = conn.execute(
-        "select max(created_at) filter (where act = 'resume'),"
-        " count(*) filter (where act = 'finish') > 0 from tournament_acts where tournament_id = %s",
-        (tournament_id,),
-    ).fetchone()
-    assert row is not None
-    return row[0], row[1]
+    query = """select max(created_at) filter (where act = 'resume'),
+          count(*) filter (where act = 'finish') > 0
+        from tournament_acts where tournament_id = %s"""
+    return fetch_one(conn, tuple[datetime | None, bool], query, (tournament_id,))
 
 
 def _report_late_round(advance: TournamentAdvance) -> None:
     """Says why a round that is past its deadline is not over."""
-    late = advance.conn.execute(
-        "select 1 from tournament_rounds where tournament_id = %s and finished_at is null"
-        " and deadline_at <= now()",
-        (advance.tournament.id,),
-    ).fetchone()
-    if late is None:
+    query = """select 1 from tournament_rounds
+        where tournament_id = %(id)s and finished_at is null and deadline_at <= now()"""
+    late = exists(advance.conn, query, {"id": advance.tournament.id})
+    if not late:
         return
-    states = Counter(one.state for one in advance.games if one.outcome is None)
+    states = Counter(game.state for game in advance.games if game.outcome is None)
     waiting = ", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "none"
     minutes = advance.tournament.round_minutes
     advance.problems.append(
@@ -244,8 +237,8 @@ def _report_late_round(advance: TournamentAdvance) -> None:
 def _write_progress(advance: TournamentAdvance, course: Course) -> None:
     problem = "; ".join(dict.fromkeys(advance.problems))[:1000] or None
     advance.conn.execute(
-        "update tournaments set position = %s, published = %s, is_due = %s, problem = %s"
-        " where id = %s",
+        """update tournaments set position = %s, published = %s, is_due = %s, problem = %s
+        where id = %s""",
         (
             position_text(course.position),
             Jsonb(
@@ -305,41 +298,42 @@ def settle_games(conn: Connection, tournament_id: TournamentId) -> None:
 
     A host decides what a rejudgement means, also if it is void.
     """
-    conn.execute(
-        "update tournament_games g set outcome = case when g.is_rejudgement then 'proposed'"
-        " when m.state = 'void' then 'void' else 'counted' end from matches m"
-        " where g.tournament_id = %s and g.outcome is null and m.id = g.match_id"
-        " and m.state in ('finished', 'void')",
-        (tournament_id,),
-    )
+    query = """update tournament_games g
+        set outcome = case when g.is_rejudgement then 'proposed' when m.state = 'void' then 'void'
+          else 'counted' end
+        from matches m
+        where g.tournament_id = %(tournament_id)s and g.outcome is null and m.id = g.match_id
+          and m.state in ('finished', 'void')"""
+    conn.execute(query, {"tournament_id": tournament_id})
 
 
 def end_unneeded_games(advance: TournamentAdvance, course: Course) -> None:
     """Ends games that the course does not need, after a walk-over or a rejudgement."""
-    pairings = {str(one.key): one for one in course.pairings}
+    pairings = {str(item.key): item for item in course.pairings}
     stale, running = [], []
-    for one in advance.games:
-        pairing = pairings.get(one.pairing)
-        fits = pairing is not None and set(one.entrants) <= set(pairing.entrants)
-        if one.outcome in (GameOutcome.COUNTED, GameOutcome.PROPOSED) and not fits:
-            stale.append(one.match_id)
-        elif one.outcome is None and not (
-            fits and (one.is_rejudgement or (pairing is not None and _is_wanted(pairing, one)))
+    for item in advance.games:
+        pairing = pairings.get(item.pairing)
+        fits = pairing is not None and set(item.entrants) <= set(pairing.entrants)
+        if item.outcome in (GameOutcome.COUNTED, GameOutcome.PROPOSED) and not fits:
+            stale.append(item.match_id)
+        elif item.outcome is None and not (
+            fits and (item.is_rejudgement or (pairing is not None and _is_wanted(pairing, item)))
         ):
-            stale.append(one.match_id)
-            running.append(one.match_id)
+            stale.append(item.match_id)
+            running.append(item.match_id)
     if running:
         matches.void_matches(advance.conn, running, VoidCause.NOT_NEEDED, "its pairing is over")
     if stale:
         advance.conn.execute(
             "update tournament_games set outcome = 'stale' where match_id = any (%s)", (stale,)
         )
-        advance.games = [one for one in advance.games if one.match_id not in stale]
+        advance.games = [item for item in advance.games if item.match_id not in stale]
 
 
-def _is_wanted(pairing: Pairing, one: TournamentGame) -> bool:
+def _is_wanted(pairing: Pairing, game: TournamentGame) -> bool:
     return any(
-        wanted.number == one.game and wanted.entrants == one.entrants for wanted in pairing.wanted
+        planned.number == game.game and planned.entrants == game.entrants
+        for planned in pairing.wanted
     )
 
 
@@ -347,34 +341,34 @@ def queue_games(advance: TournamentAdvance, course: Course) -> None:
     """Queues the wanted games of the round that have no match."""
     season = seasons.get_season(advance.conn, advance.tournament.season_id)
     of_game: dict[tuple[str, int], list[TournamentGame]] = defaultdict(list)
-    for one in advance.games:
-        of_game[one.pairing, one.game].append(one)
+    for game in advance.games:
+        of_game[game.pairing, game.game].append(game)
     for pairing in course.pairings:
         if pairing.state is not State.READY or pairing.round != course.position:
             continue
-        for wanted in pairing.wanted:
-            tried = of_game[str(pairing.key), wanted.number]
-            if any(one.outcome is None and not one.is_rejudgement for one in tried):
+        for planned in pairing.wanted:
+            tried = of_game[str(pairing.key), planned.number]
+            if any(game.outcome is None and not game.is_rejudgement for game in tried):
                 continue
-            if _may_play_again(advance, pairing, wanted, tried):
-                _queue_game(advance, season, pairing, wanted, tried)
+            if _may_play_again(advance, pairing, planned, tried):
+                _queue_game(advance, season, pairing, planned, tried)
 
 
 def _may_play_again(
     advance: TournamentAdvance,
     pairing: Pairing,
-    wanted: WantedGame,
+    planned: WantedGame,
     tried: Sequence[TournamentGame],
 ) -> bool:
     if advance.games_left_to_queue <= 0:
         # A game in flight that ends makes the tournament due again.
         return False
-    void = [one for one in tried if one.outcome is GameOutcome.VOID]
-    away = [one for one in void if _was_away(one)]
-    failed = [one for one in void if one not in away and _is_after(one, advance.resumed_at)]
+    void = [game for game in tried if game.outcome is GameOutcome.VOID]
+    away = [game for game in void if _was_away(game)]
+    failed = [game for game in void if game not in away and _is_after(game, advance.resumed_at)]
     if len(failed) >= MOST_TRIES:
         advance.problems.append(
-            f"game {wanted.number} of pairing {pairing.key} ended {len(failed)} times without a"
+            f"game {planned.number} of pairing {pairing.key} ended {len(failed)} times without a"
             f" result; the last time: {failed[-1].void_reason}. To try again, pause and resume the"
             " tournament"
         )
@@ -385,104 +379,106 @@ def _may_play_again(
     return True
 
 
-def _was_away(one: TournamentGame) -> bool:
+def _was_away(game: TournamentGame) -> bool:
     """Whether it was not played because a remote agent was away."""
-    return one.outcome is GameOutcome.VOID and one.void_cause is VoidCause.AGENT_UNREACHABLE
+    return game.outcome is GameOutcome.VOID and game.void_cause is VoidCause.AGENT_UNREACHABLE
 
 
-def _is_after(one: TournamentGame, moment: datetime | None) -> bool:
-    return moment is None or (one.finished_at is not None and one.finished_at > moment)
+def _is_after(game: TournamentGame, moment: datetime | None) -> bool:
+    return moment is None or (game.finished_at is not None and game.finished_at > moment)
 
 
 def _queue_game(
     advance: TournamentAdvance,
     season: Season,
     pairing: Pairing,
-    wanted: WantedGame,
+    planned: WantedGame,
     tried: Sequence[TournamentGame],
 ) -> None:
-    entrants = [advance.inputs.entrants[number - 1] for number in wanted.entrants]
-    lineup = [_seat(advance, one, entrants) for one in entrants]
+    entrants = [advance.inputs.entrants[number - 1] for number in planned.entrants]
+    lineup = [_seat(advance, entrant, entrants) for entrant in entrants]
     try:
         match_id = matches.create_match(
             advance.conn,
             season=season,
             kind=MatchKind.TOURNAMENT,
             lineup=lineup,
-            seed=_seed(advance, wanted, tried),
+            seed=_seed(advance, planned, tried),
             turn=advance.turn_of(advance.tournament.id),
         )
     except LadderError as error:
         advance.problems.append(f"pairing {pairing.key} cannot play: {error.message}")
         return
-    _write_game(advance, match_id, str(pairing.key), wanted, len(tried) + 1)
+    _write_game(advance, match_id, str(pairing.key), planned, len(tried) + 1)
     advance.games_left_to_queue -= 1
     advance.queued += 1
 
 
-def _seed(advance: TournamentAdvance, wanted: WantedGame, tried: Sequence[TournamentGame]) -> bytes:
+def _seed(
+    advance: TournamentAdvance, planned: WantedGame, tried: Sequence[TournamentGame]
+) -> bytes:
     """The seed of the course, or a new one if the owner of a remote agent may know that one.
 
     Nobody played in a match that is void because an agent was away, so its seed stays. Else an
     agent could choose to be away to get another seed than in the first game of a pair.
     """
-    if not _is_remote(advance, wanted):
-        return wanted.seed
+    if not _is_remote(advance, planned):
+        return planned.seed
     if tried and _was_away(tried[-1]):
-        row = advance.conn.execute(
-            "select seed from matches where id = %s", (tried[-1].match_id,)
-        ).fetchone()
-        assert row is not None
-        return bytes(row[0])
-    return advance.new_seeds[wanted.seed] if tried or advance.is_draw_public else wanted.seed
+        query = "select seed from matches where id = %s"
+        return fetch_one(advance.conn, bytes, query, (tried[-1].match_id,))
+    return advance.new_seeds[planned.seed] if tried or advance.is_draw_public else planned.seed
 
 
-def _is_remote(advance: TournamentAdvance, wanted: WantedGame) -> bool:
-    return any(advance.inputs.entrants[one - 1].profile == REMOTE for one in wanted.entrants)
+def _is_remote(advance: TournamentAdvance, planned: WantedGame) -> bool:
+    return any(advance.inputs.entrants[number - 1].profile == REMOTE for number in planned.entrants)
 
 
-def _seat(advance: TournamentAdvance, one: Entrant, entrants: Sequence[Entrant]) -> LineupSeat:
+def _seat(advance: TournamentAdvance, entrant: Entrant, entrants: Sequence[Entrant]) -> LineupSeat:
     """The seat of an entrant. The agent of a deleted account cannot play; its heat needs the seat.
 
     So a reference agent of the season plays there, or else the last seed of the heat twice.
     """
-    if one.is_erased:
-        row = advance.conn.execute(
-            "select e.id, e.submission_id, e.agent_id, e.team_id, e.profile from entries e"
-            " join teams t on t.id = e.team_id where e.season_id = %s and e.is_anchor"
-            " and e.state = 'active' and e.profile <> %s and t.erased_at is null"
-            " order by e.agent_id = any (%s), e.id limit 1",
-            (advance.tournament.season_id, REMOTE, [each.agent_id for each in entrants]),
-        ).fetchone()
-        if row is not None:
-            return LineupSeat(*row)
-        one = max(entrants, key=lambda each: (not each.is_erased, each.number or 0))
+    if entrant.is_erased:
+        seat = fetch_optional(
+            advance.conn,
+            LineupSeat,
+            """select e.id as entry_id, e.submission_id, e.agent_id, e.team_id, e.profile
+            from entries e join teams t on t.id = e.team_id
+            where e.season_id = %s and e.is_anchor and e.state = 'active' and e.profile <> %s
+              and t.erased_at is null order by e.agent_id = any (%s), e.id limit 1""",
+            (advance.tournament.season_id, REMOTE, [other.agent_id for other in entrants]),
+        )
+        if seat is not None:
+            return seat
+        entrant = max(entrants, key=lambda other: (not other.is_erased, other.number or 0))
     return LineupSeat(
-        one.entry_id,
-        one.submission_id,  # type: ignore[arg-type]  # fixed at the lock
-        one.agent_id,
-        one.team_id,
-        one.profile or "numpy",
+        entrant.entry_id,
+        entrant.submission_id,  # type: ignore[arg-type]  # fixed at the lock
+        entrant.agent_id,
+        entrant.team_id,
+        entrant.profile or "numpy",
     )
 
 
 def _write_game(
-    advance: TournamentAdvance, match_id: MatchId, pairing: str, wanted: WantedGame, number: int
+    advance: TournamentAdvance, match_id: MatchId, pairing: str, planned: WantedGame, number: int
 ) -> None:
     tournament = advance.tournament
     advance.conn.execute(
-        "insert into tournament_games (match_id, tournament_id, pairing, game, entrants, try,"
-        " embargo, waits_until) select %s, %s, %s, %s, %s, %s, %s, case when %s then"
-        " coalesce((select min(waits_until) from tournament_games where tournament_id = %s"
-        "   and pairing = %s and game = %s), now() + %s) end",
+        """insert into tournament_games (
+          match_id, tournament_id, pairing, game, entrants, try, embargo, waits_until)
+        select %s, %s, %s, %s, %s, %s, %s, case when %s then coalesce((
+            select min(waits_until) from tournament_games
+            where tournament_id = %s and pairing = %s and game = %s), now() + %s) end""",
         (
-            *(match_id, tournament.id, pairing, wanted.number, list(wanted.entrants), number),
+            *(match_id, tournament.id, pairing, planned.number, list(planned.entrants), number),
             *(
                 tournament.embargo,
-                _is_remote(advance, wanted),
+                _is_remote(advance, planned),
                 tournament.id,
                 pairing,
-                wanted.number,
+                planned.number,
             ),
             timedelta(minutes=tournament.away_minutes),
         ),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, NoReturn
 
-from ladder.database.db import Connection, atomic_function
+from ladder.database.db import Connection, atomic_function, exists, fetch
 from ladder.enums import Embargo, VoidCause
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import AgentId, MatchId, TournamentId, UserId
@@ -89,33 +89,27 @@ def finish(conn: Connection, tournament: Tournament, course: Course) -> None:
     """Ends it with its champion. The caller has locked the row."""
     _void_open_games(conn, tournament.id, VoidCause.NOT_NEEDED, "the tournament is over")
     tournaments.set_state(conn, tournament.id, TournamentState.FINISHED)
-    conn.execute(
-        "update tournament_rounds set finished_at = now() where tournament_id = %s"
-        " and finished_at is null",
-        (tournament.id,),
-    )
+    query = """update tournament_rounds set finished_at = now()
+        where tournament_id = %(tournament_id)s and finished_at is null"""
+    conn.execute(query, {"tournament_id": tournament.id})
     write_champion(conn, tournament, course)
     tournaments.record_act(conn, tournament.id, "finish", details={"ranking": list(course.ranking)})
 
 
 def write_champion(conn: Connection, tournament: Tournament, course: Course) -> None:
     """Writes the end of a course. The caller has locked the row."""
-    conn.execute(
-        "update tournaments set champion = %s, position = %s, problem = null, is_due = false"
-        " where id = %s",
-        (course.champion, courses.position_text(course.position), tournament.id),
-    )
+    query = """update tournaments set champion = %s, position = %s, problem = null, is_due = false
+        where id = %s"""
+    conn.execute(query, (course.champion, courses.position_text(course.position), tournament.id))
 
 
 def _void_open_games(
     conn: Connection, tournament_id: TournamentId, cause: VoidCause, reason: str
 ) -> None:
-    rows = conn.execute(
-        "update tournament_games set outcome = 'void' where tournament_id = %s"
-        " and outcome is null returning match_id",
-        (tournament_id,),
-    ).fetchall()
-    matches.void_matches(conn, [MatchId(row[0]) for row in rows], cause, reason)
+    query = """update tournament_games set outcome = 'void'
+        where tournament_id = %(tournament_id)s and outcome is null returning match_id"""
+    voided = fetch(conn, MatchId, query, {"tournament_id": tournament_id})
+    matches.void_matches(conn, voided, cause, reason)
 
 
 @atomic_function
@@ -181,9 +175,9 @@ def _take_out(
     reason: str | None,
 ) -> None:
     changed = conn.execute(
-        "update tournament_entrants set state = %s, reason = %s, last_position ="
-        " case when number is not null then %s end where tournament_id = %s and agent_id = %s"
-        " and state in ('entered', 'invited')",
+        """update tournament_entrants
+        set state = %s, reason = %s, last_position = case when number is not null then %s end
+        where tournament_id = %s and agent_id = %s and state in ('entered', 'invited')""",
         (state, reason, last_paired(tournament), tournament.id, agent_id),
     )
     if changed.rowcount != 1:
@@ -213,9 +207,9 @@ def correct_places(conn: Connection, tournament: Tournament) -> None:
 def _raise_not_entered(
     conn: Connection, tournament_id: TournamentId, agent_id: AgentId
 ) -> NoReturn:
-    for one in entrants_of(conn, tournament_id):
-        if one.agent_id == agent_id:
-            raise Conflict(f"this agent is {one.state.replace('_', ' ')} already")
+    for entrant in entrants_of(conn, tournament_id):
+        if entrant.agent_id == agent_id:
+            raise Conflict(f"this agent is {entrant.state.replace('_', ' ')} already")
     raise NotFound("this agent is not entered")
 
 
@@ -247,18 +241,15 @@ def reveal(
     """
     tournament = tournaments.lock_tournament_row(conn, tournament_id)
     shown = conn.execute(
-        "update tournament_games g set embargo = %s from matches m where m.id = g.match_id"
-        " and g.tournament_id = %s and (%s::text is null or g.pairing = %s)"
-        " and m.state in ('finished', 'void')"
-        " and array_position(%s, g.embargo) < array_position(%s, %s)",
+        """update tournament_games g set embargo = %s from matches m
+        where m.id = g.match_id and g.tournament_id = %s and (%s::text is null or g.pairing = %s)
+          and m.state in ('finished', 'void')
+          and array_position(%s, g.embargo) < array_position(%s, %s)""",
         (embargo, tournament_id, pairing, pairing, ORDER, ORDER, embargo.value),
     ).rowcount
     if not shown and pairing is not None:
-        known = conn.execute(
-            "select 1 from tournament_games where tournament_id = %s and pairing = %s limit 1",
-            (tournament_id, pairing),
-        )
-        if known.fetchone() is None:
+        query = "select 1 from tournament_games where tournament_id = %s and pairing = %s limit 1"
+        if not exists(conn, query, (tournament_id, pairing)):
             raise NotFound("this pairing has no match yet", field="pairing")
     tournaments.record_act(
         conn,

@@ -41,19 +41,19 @@ def record_course_news(
     ``course`` is the whole course by these games. The caller has locked the tournament's row.
     """
     if inputs.tournament.embargo is not Embargo.PUBLIC:
-        public = [one for one in games if one.embargo is Embargo.PUBLIC]
+        public = [game for game in games if game.embargo is Embargo.PUBLIC]
         course = play(inputs.event, courses.progress_seen(inputs, public))
-    told = _read_told(conn, inputs.tournament.id)
+    earlier = _read_told(conn, inputs.tournament.id)
     events = [
-        *_result_news(inputs, course, told),
-        *_pairing_news(inputs, course, told),
-        *_place_news(inputs, course, told),
+        *_result_news(inputs, course, earlier),
+        *_pairing_news(inputs, course, earlier),
+        *_place_news(inputs, course, earlier),
     ]
     if events:
         record_events(
-            conn, [(kind, _subject(inputs, who, details)) for kind, who, details in events]
+            conn, [(kind, _subject(inputs, entrant, details)) for kind, entrant, details in events]
         )
-        _write_told(conn, inputs.tournament.id, told)
+        _write_told(conn, inputs.tournament.id, earlier)
     return len(events)
 
 
@@ -62,45 +62,53 @@ _News = tuple[NoticeKind, int, dict[str, int | str]]
 
 
 def _pairing_news(
-    inputs: TournamentInputs, course: Course, told: Mapping[int, _Told]
+    inputs: TournamentInputs, course: Course, earlier: Mapping[int, _Told]
 ) -> list[_News]:
     news: list[_News] = []
-    for one in course.pairings:
-        if one.state is not State.READY or one.round != course.position or len(one.entrants) < 2:
+    for pairing in course.pairings:
+        if (
+            pairing.state is not State.READY
+            or pairing.round != course.position
+            or len(pairing.entrants) < 2
+        ):
             continue
-        for entrant in filter(None, one.entrants):
-            if told[entrant].pairing < one.round:
-                told[entrant].pairing = one.round
-                news.append((NoticeKind.TOURNAMENT_PAIRING, entrant, _about(inputs, one, entrant)))
+        for entrant in filter(None, pairing.entrants):
+            if earlier[entrant].pairing < pairing.round:
+                earlier[entrant].pairing = pairing.round
+                news.append(
+                    (NoticeKind.TOURNAMENT_PAIRING, entrant, _about(inputs, pairing, entrant))
+                )
     return news
 
 
 def _result_news(
-    inputs: TournamentInputs, course: Course, told: Mapping[int, _Told]
+    inputs: TournamentInputs, course: Course, earlier: Mapping[int, _Told]
 ) -> list[_News]:
     """The newest result of each entrant: after a long embargo one notice is enough."""
     newest: dict[int, tuple[Pairing, Outcome]] = {}
-    for one in course.pairings:
-        if one.outcome is None or one.outcome.by is By.BYE or len(one.entrants) < 2:
+    for pairing in course.pairings:
+        if pairing.outcome is None or pairing.outcome.by is By.BYE or len(pairing.entrants) < 2:
             continue
-        for entrant in filter(None, one.entrants):
-            if told[entrant].result < one.round and entrant in one.outcome.order:
-                newest[entrant] = (one, one.outcome)
+        for entrant in filter(None, pairing.entrants):
+            if earlier[entrant].result < pairing.round and entrant in pairing.outcome.order:
+                newest[entrant] = (pairing, pairing.outcome)
     news: list[_News] = []
-    for entrant, (one, outcome) in newest.items():
-        told[entrant].result = one.round
-        details = {**_about(inputs, one, entrant), **_end(outcome, entrant)}
+    for entrant, (pairing, outcome) in newest.items():
+        earlier[entrant].result = pairing.round
+        details = {**_about(inputs, pairing, entrant), **_end(outcome, entrant)}
         news.append((NoticeKind.TOURNAMENT_RESULT, entrant, details))
     return news
 
 
-def _place_news(inputs: TournamentInputs, course: Course, told: Mapping[int, _Told]) -> list[_News]:
+def _place_news(
+    inputs: TournamentInputs, course: Course, earlier: Mapping[int, _Told]
+) -> list[_News]:
     """The place of each entrant, and its new place if it was corrected."""
     news: list[_News] = []
     for place, entrant in enumerate(course.ranking, 1):
-        before = told[entrant].place
+        before = earlier[entrant].place
         if before != place:
-            told[entrant].place = place
+            earlier[entrant].place = place
             details: dict[str, int | str] = {"place": place, "entrants": len(course.ranking)}
             if before is not None:
                 details["before"] = before
@@ -115,15 +123,15 @@ def _place_news(inputs: TournamentInputs, course: Course, told: Mapping[int, _To
     return news
 
 
-def _about(inputs: TournamentInputs, one: Pairing, entrant: int) -> dict[str, int | str]:
+def _about(inputs: TournamentInputs, pairing: Pairing, entrant: int) -> dict[str, int | str]:
     """Round, with its name, and opponent of an entrant; in a heat the number of entrants."""
-    details: dict[str, int | str] = {"stage": one.key.stage, "round": one.key.round}
-    if one.title:
-        details["title"] = one.title
-    others = [each for each in one.entrants if each not in (None, entrant)]
-    if len(one.entrants) == 2 and others[0] is not None:
+    details: dict[str, int | str] = {"stage": pairing.key.stage, "round": pairing.key.round}
+    if pairing.title:
+        details["title"] = pairing.title
+    others = [number for number in pairing.entrants if number not in (None, entrant)]
+    if len(pairing.entrants) == 2 and others[0] is not None:
         return {**details, "opponent": inputs.entrants[others[0] - 1].agent_id}
-    return {**details, "entrants": len(one.entrants)}
+    return {**details, "entrants": len(pairing.entrants)}
 
 
 def _end(outcome: Outcome, entrant: int) -> dict[str, int | str]:
@@ -136,21 +144,19 @@ def _end(outcome: Outcome, entrant: int) -> dict[str, int | str]:
 def _subject(
     inputs: TournamentInputs, entrant: int, details: Mapping[str, int | str]
 ) -> EventSubject:
-    one = inputs.entrants[entrant - 1]
+    agent = inputs.entrants[entrant - 1]
     return EventSubject(
         season_id=inputs.tournament.season_id,
-        team_id=one.team_id,
-        agent_id=one.agent_id,
+        team_id=agent.team_id,
+        agent_id=agent.agent_id,
         details={"tournament": inputs.tournament.id, **details},
     )
 
 
 def _read_told(conn: Connection, tournament_id: TournamentId) -> dict[int, _Told]:
-    rows = conn.execute(
-        "select number, told_pairing, told_result, told_place from tournament_entrants"
-        " where tournament_id = %s and number is not null",
-        (tournament_id,),
-    )
+    query = """select number, told_pairing, told_result, told_place from tournament_entrants
+        where tournament_id = %(tournament_id)s and number is not null"""
+    rows = conn.execute(query, {"tournament_id": tournament_id})
     return {
         number: _Told(
             parse_position(pairing) if pairing else BEFORE_ALL,
@@ -161,19 +167,20 @@ def _read_told(conn: Connection, tournament_id: TournamentId) -> dict[int, _Told
     }
 
 
-def _write_told(conn: Connection, tournament_id: TournamentId, told: Mapping[int, _Told]) -> None:
+def _write_told(conn: Connection, tournament_id: TournamentId, news: Mapping[int, _Told]) -> None:
     conn.execute(
-        "update tournament_entrants x set told_pairing = n.pairing, told_result = n.result,"
-        " told_place = n.place from unnest(%s::integer[], %s::text[], %s::text[], %s::integer[])"
-        " as n (number, pairing, result, place)"
-        " where x.tournament_id = %s and x.number = n.number"
-        " and (x.told_pairing, x.told_result, x.told_place)"
-        " is distinct from (n.pairing, n.result, n.place)",
+        """update tournament_entrants x
+        set told_pairing = n.pairing, told_result = n.result, told_place = n.place
+        from unnest(%s::integer[], %s::text[], %s::text[], %s::integer[])
+          as n (number, pairing, result, place)
+        where x.tournament_id = %s and x.number = n.number
+          and (x.told_pairing, x.told_result, x.told_place)
+            is distinct from (n.pairing, n.result, n.place)""",
         (
-            list(told),
-            [_text(one.pairing) for one in told.values()],
-            [_text(one.result) for one in told.values()],
-            [one.place for one in told.values()],
+            list(news),
+            [_text(item.pairing) for item in news.values()],
+            [_text(item.result) for item in news.values()],
+            [item.place for item in news.values()],
             tournament_id,
         ),
     )

@@ -22,11 +22,10 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 from cachetools import LRUCache
-from psycopg.rows import dict_row
 
-from ladder.database.db import Connection
-from ladder.enums import Embargo, MatchKind, VoidCause
-from ladder.ids import MatchId, TeamId, TournamentId
+from ladder.database.db import Connection, fetch, fetch_one
+from ladder.enums import Embargo, MatchKind
+from ladder.ids import TeamId, TournamentId
 from ladder.leagues import leagues
 from ladder.leagues.records import league_resource
 from ladder.people.permissions import may_see
@@ -45,14 +44,16 @@ from ladder.tournaments.formats.records import (
 )
 from ladder.tournaments.records import Entrant, GameOutcome, Tournament, TournamentGame
 
-GAMES: Final = (
-    "select g.match_id, g.pairing, g.game, g.entrants, g.embargo, g.outcome, g.is_rejudgement,"
-    " m.state, m.void_cause, m.void_reason, m.finished_at,"
-    " array_agg(t.placement order by t.seat) as places, array_agg(t.reward order by t.seat)"
-    " as rewards, array_agg(t.team_id order by t.seat) as team_ids"
-    " from tournament_games g join matches m on m.id = g.match_id"
-    " join seats t on t.match_id = g.match_id"
-)
+GAMES: Final = """select g.match_id, g.pairing, g.game, g.entrants, g.embargo, g.outcome,
+      g.is_rejudgement, m.state, m.void_cause, m.void_reason, m.finished_at,
+      coalesce(array_agg(t.placement order by t.seat) filter (where m.state = 'finished'), '{}')
+        as places,
+      coalesce(
+        array_agg(coalesce(t.reward, 0.0) order by t.seat) filter (where m.state = 'finished'),
+        '{}') as rewards,
+      array_agg(t.team_id order by t.seat) as team_ids
+    from tournament_games g join matches m on m.id = g.match_id
+    join seats t on t.match_id = g.match_id"""
 Position = tuple[int, int]
 
 
@@ -77,12 +78,10 @@ def read_inputs(conn: Connection, tournament: Tournament) -> TournamentInputs:
 
 def read_published(conn: Connection, tournament_id: TournamentId) -> dict[Position, PairedRound]:
     """Reads the rounds of a tournament as they were paired."""
-    row = conn.execute(
-        "select published from tournaments where id = %s", (tournament_id,)
-    ).fetchone()
-    assert row is not None
+    query = "select published from tournaments where id = %s"
+    published = fetch_one(conn, dict[str, Any], query, (tournament_id,))
     return {
-        parse_position(key): msgspec.convert(value, PairedRound) for key, value in row[0].items()
+        parse_position(key): msgspec.convert(value, PairedRound) for key, value in published.items()
     }
 
 
@@ -90,21 +89,21 @@ def make_inputs(
     tournament: Tournament, entrants: Iterable[Entrant], published: Mapping[Position, PairedRound]
 ) -> TournamentInputs:
     """The inputs of a locked tournament, from all its entrants and the rounds that were paired."""
-    numbered = tuple(one for one in entrants if one.number is not None)
+    numbered = tuple(entrant for entrant in entrants if entrant.number is not None)
     teams = defaultdict(list)
-    for one in numbered:
-        if one.is_reference:
+    for entrant in numbered:
+        if entrant.is_reference:
             continue
-        teams[one.team_id_at_lock].append(one.number or 0)
+        teams[entrant.team_id_at_lock].append(entrant.number or 0)
     prohibited = frozenset((a, b) for own in teams.values() for a in own for b in own if a < b)
     return TournamentInputs(
         tournament,
         numbered,
         Event(tournament.plan, len(numbered), tournament.draw_seed, prohibited),
         {
-            one.number or 0: parse_position(one.last_position)
-            for one in numbered
-            if one.last_position is not None
+            entrant.number or 0: parse_position(entrant.last_position)
+            for entrant in numbered
+            if entrant.last_position is not None
         },
         published,
     )
@@ -114,13 +113,9 @@ def read_games(
     conn: Connection, tournament_id: TournamentId, pairing: str | None = None
 ) -> list[TournamentGame]:
     """All games of a tournament, or of one pairing, oldest first."""
-    with conn.cursor(row_factory=dict_row) as cur:
-        rows = cur.execute(
-            f"{GAMES} where g.tournament_id = %s and (%s::text is null or g.pairing = %s)"
-            " group by g.match_id, m.id order by g.match_id",
-            (tournament_id, pairing, pairing),
-        )
-        return [_game(row) for row in rows]
+    query = f"""{GAMES} where g.tournament_id = %s and (%s::text is null or g.pairing = %s)
+        group by g.match_id, m.id order by g.match_id"""
+    return fetch(conn, TournamentGame, query, (tournament_id, pairing, pairing))
 
 
 def progress_of(inputs: TournamentInputs, games: Iterable[TournamentGame]) -> Progress:
@@ -141,30 +136,30 @@ def progress_seen(inputs: TournamentInputs, games: Iterable[TournamentGame]) -> 
     """
     results = results_of(games)
     before: int | None = None
-    known: dict[int, Position] = {}
-    while before != len(known):
-        before = len(known)
-        course = play(inputs.event, Progress(results, known, inputs.published))
-        known = {
+    withdrawn: dict[int, Position] = {}
+    while before != len(withdrawn):
+        before = len(withdrawn)
+        course = play(inputs.event, Progress(results, withdrawn, inputs.published))
+        withdrawn = {
             entrant: last
             for entrant, last in inputs.withdrawn.items()
             if last < course.position or course.finished
         }
-    return Progress(results, known, inputs.published)
+    return Progress(results, withdrawn, inputs.published)
 
 
 def results_of(games: Iterable[TournamentGame]) -> dict[Key, list[Game]]:
     """The games that count, by pairing."""
     results: dict[Key, list[Game]] = defaultdict(list)
-    for one in games:
-        if one.outcome is GameOutcome.COUNTED:
-            results[Key.parse(one.pairing)].append(as_result(one))
+    for game in games:
+        if game.outcome is GameOutcome.COUNTED:
+            results[Key.parse(game.pairing)].append(as_result(game))
     return results
 
 
-def as_result(one: TournamentGame) -> Game:
+def as_result(game: TournamentGame) -> Game:
     """A finished game for the pure course."""
-    return Game(one.game, one.entrants, one.places, one.rewards)
+    return Game(game.game, game.entrants, game.places, game.rewards)
 
 
 def seen_games(
@@ -172,26 +167,26 @@ def seen_games(
 ) -> Sequence[TournamentGame]:
     """The games whose embargo is over for this viewer; ``games`` itself if that is each."""
     league = league_resource(leagues.get_league(conn, inputs.tournament.league_id))
-    everybody = frozenset(one.team_id for one in inputs.entrants)
-    known: dict[tuple[Embargo, frozenset[TeamId]], bool] = {}
+    everybody = frozenset(game.team_id for game in inputs.entrants)
+    decided: dict[tuple[Embargo, frozenset[TeamId]], bool] = {}
 
-    def sees(one: TournamentGame) -> bool:
-        key = one.embargo, one.team_ids
-        if key not in known:
-            known[key] = may_see(
+    def sees(game: TournamentGame) -> bool:
+        key = game.embargo, game.team_ids
+        if key not in decided:
+            decided[key] = may_see(
                 viewer,
                 MatchResource(
                     MatchKind.TOURNAMENT,
                     league,
-                    one.team_ids,
-                    embargo=one.embargo,
+                    game.team_ids,
+                    embargo=game.embargo,
                     entrant_team_ids=everybody,
                 ),
             )
-        return known[key]
+        return decided[key]
 
-    seen = [one for one in games if sees(one)]
-    return games if len(seen) == len(games) else seen
+    visible = [game for game in games if sees(game)]
+    return games if len(visible) == len(games) else visible
 
 
 def parse_position(text: str) -> Position:
@@ -205,40 +200,21 @@ def position_text(position: Position) -> str:
     return f"{position[0]}.{position[1]}"
 
 
-def _game(row: dict[str, Any]) -> TournamentGame:
-    is_finished = row["state"] == "finished"
-    return TournamentGame(
-        match_id=MatchId(row["match_id"]),
-        pairing=row["pairing"],
-        game=row["game"],
-        entrants=tuple(row["entrants"]),
-        embargo=Embargo(row["embargo"]),
-        outcome=None if row["outcome"] is None else GameOutcome(row["outcome"]),
-        is_rejudgement=row["is_rejudgement"],
-        state=row["state"],
-        void_cause=None if row["void_cause"] is None else VoidCause(row["void_cause"]),
-        void_reason=row["void_reason"],
-        places=tuple(row["places"]) if is_finished else (),
-        rewards=tuple(reward or 0.0 for reward in row["rewards"]) if is_finished else (),
-        team_ids=frozenset(row["team_ids"]),
-        finished_at=row["finished_at"],
-    )
-
-
 T = TypeVar("T", bound="TournamentLog | SeenCourse")
 MOST: Final = 100_000
 """Games and pairings in one process, about 1 KB each."""
 LOCKS: Final = 16
 # The match of a game with an outcome never changes, so only the others are looked up.
-DIGEST: Final = (
-    "select md5(concat((select string_agg(concat_ws(' ', g.match_id, g.pairing, g.outcome,"
-    "   g.embargo, g.is_rejudgement), ',' order by g.match_id)"
-    "   from tournament_games g where g.tournament_id = t.id), ';',"
-    " (select string_agg(concat_ws(' ', m.id, m.state), ',' order by m.id)"
-    "   from tournament_games g join matches m on m.id = g.match_id"
-    "   where g.tournament_id = t.id and g.outcome is null), ';', t.published))"
-    " from tournaments t where t.id = %s"
-)
+DIGEST: Final = """select md5(concat((select string_agg(
+            concat_ws(' ', g.match_id, g.pairing, g.outcome, g.embargo, g.is_rejudgement), ','
+            order by g.match_id)
+          from tournament_games g
+          where g.tournament_id = t.id), ';',
+        (select string_agg(concat_ws(' ', m.id, m.state), ',' order by m.id)
+          from tournament_games g join matches m on m.id = g.match_id
+          where g.tournament_id = t.id and g.outcome is null), ';', t.published))
+    from tournaments t
+    where t.id = %s"""
 
 
 @dataclass(frozen=True)
@@ -284,7 +260,7 @@ class CourseCache:
         self._lock = threading.Lock()
         self._making = [threading.Lock() for _ in range(LOCKS)]
         self._kept: LRUCache[Hashable, TournamentLog | SeenCourse] = LRUCache(
-            most, lambda one: one.weight
+            most, lambda item: item.weight
         )
 
     def get_or_make(
@@ -292,15 +268,15 @@ class CourseCache:
     ) -> T:
         """What is kept for this key, or else what ``make`` returns. Threads that ask for the same
         tournament wait for each other, so it is made once."""
-        found: T | None = self._find((tournament_id, *key))
-        if found is None:
+        item: T | None = self._find((tournament_id, *key))
+        if item is None:
             with self._making[hash(tournament_id) % LOCKS]:
-                found = self._find((tournament_id, *key))
-                if found is None:
-                    found = make()
+                item = self._find((tournament_id, *key))
+                if item is None:
+                    item = make()
                     with self._lock, suppress(ValueError):  # larger than the cache: not kept
-                        self._kept[tournament_id, *key] = found
-        return found
+                        self._kept[tournament_id, *key] = item
+        return item
 
     def _find(self, key: tuple[Hashable, ...]) -> T | None:
         with self._lock:
@@ -330,10 +306,10 @@ def course_of_log(inputs: TournamentInputs, log: TournamentLog) -> SeenCourse:
 
 
 def course_of_games(
-    inputs: TournamentInputs, log: TournamentLog, seen: Sequence[TournamentGame]
+    inputs: TournamentInputs, log: TournamentLog, visible: Sequence[TournamentGame]
 ) -> SeenCourse:
     """The course as far as these games of the log tell it."""
-    return _course(inputs, log, seen, progress_seen)
+    return _course(inputs, log, visible, progress_seen)
 
 
 def _course(
@@ -345,19 +321,17 @@ def _course(
     def compute() -> SeenCourse:
         progress = progress_by(inputs, games)
         of_pairing: dict[str, list[TournamentGame]] = defaultdict(list)
-        for one in games:
-            of_pairing[one.pairing].append(one)
+        for game in games:
+            of_pairing[game.pairing].append(game)
         return SeenCourse(inputs.event, progress, play(inputs.event, progress), dict(of_pairing))
 
-    which = b""
+    digest = b""
     if games is not log.games:
-        which = hashlib.sha256("".join(one.match_id for one in games).encode()).digest()
+        digest = hashlib.sha256("".join(game.match_id for game in games).encode()).digest()
     withdrawn = tuple(sorted(inputs.withdrawn.items()))
-    key = (progress_by.__name__, log.digest, which, inputs.event.seed, withdrawn)
+    key = (progress_by.__name__, log.digest, digest, inputs.event.seed, withdrawn)
     return _cache.get_or_make(inputs.tournament.id, key, compute)
 
 
 def _digest(conn: Connection, tournament_id: TournamentId) -> str:
-    row = conn.execute(DIGEST, (tournament_id,)).fetchone()
-    assert row is not None
-    return str(row[0])
+    return fetch_one(conn, str, DIGEST, (tournament_id,))

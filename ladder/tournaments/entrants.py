@@ -8,11 +8,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-from psycopg.rows import dict_row
-
-from ladder.database.db import Connection, atomic_function
+from ladder.database.db import Connection, atomic_function, exists, fetch, fetch_optional
 from ladder.entries import agent_names, agents
 from ladder.entries.agent_names import AgentName
 from ladder.entries.records import Agent
@@ -41,30 +39,23 @@ BY_HOST: Final = (
 )
 MOST_CHOICES: Final = 50
 """Most agents that the form of a tournament offers."""
-ENTRANT: Final = (
-    "select x.agent_id, a.name as agent_name, a.team_id, g.name as team_name,"
-    " x.team_id as team_id_at_lock, x.state,"
-    " x.checked_in_at, x.number, x.entry_id, x.submission_id, x.profile, x.score, x.deviation,"
-    " x.last_position, x.reason, coalesce(x.profile, n.profile) = 'remote' as is_remote,"
-    " g.erased_at is not null as is_erased, x.is_reference"
-    " from tournament_entrants x join agents a on a.id = x.agent_id"
-    " join teams g on g.id = a.team_id join tournaments t on t.id = x.tournament_id"
-    " left join lateral (select e.profile from entries e"
-    "   where x.profile is null and e.season_id = t.season_id and e.agent_id = x.agent_id"
-    "   and e.state = 'active'"
-    "   order by e.id desc limit 1) n on true"
-)
+ENTRANT: Final = """select x.agent_id, a.name as agent_name, a.team_id, g.name as team_name,
+      x.team_id as team_id_at_lock, x.state, x.checked_in_at, x.number, x.entry_id,
+      x.submission_id, x.profile, x.score, x.deviation, x.last_position, x.reason,
+      coalesce(x.profile, n.profile, '') = 'remote' as is_remote,
+      g.erased_at is not null as is_erased, x.is_reference
+    from tournament_entrants x join agents a on a.id = x.agent_id join teams g on g.id = a.team_id
+    join tournaments t on t.id = x.tournament_id
+    left join lateral (select e.profile from entries e
+      where x.profile is null and e.season_id = t.season_id and e.agent_id = x.agent_id
+        and e.state = 'active' order by e.id desc limit 1) n on true"""
 
 
 def entrants_of(conn: Connection, tournament_id: TournamentId) -> list[Entrant]:
     """All entrants, by number, then in the order of their entry."""
-    with conn.cursor(row_factory=dict_row) as cur:
-        rows = cur.execute(
-            f"{ENTRANT} where x.tournament_id = %s"
-            " order by x.number nulls last, x.created_at, x.agent_id",
-            (tournament_id,),
-        )
-        return [_entrant(row) for row in rows]
+    query = f"""{ENTRANT} where x.tournament_id = %s
+        order by x.number nulls last, x.created_at, x.agent_id"""
+    return fetch(conn, Entrant, query, (tournament_id,))
 
 
 def find_entrant(conn: Connection, tournament_id: TournamentId, text: str) -> AgentId:
@@ -72,14 +63,14 @@ def find_entrant(conn: Connection, tournament_id: TournamentId, text: str) -> Ag
 
     Raises Invalid.
     """
-    known = agent_names.select_names(
+    names = agent_names.select_names(
         conn,
         "join tournament_entrants x on x.agent_id = a.id where x.tournament_id = %s"
         " and x.state in ('entered', 'invited') order by a.id",
         (tournament_id,),
     )
     missing = "write the name of an entered or invited agent of this tournament"
-    return agent_names.choose_agent(known, text, "entrant", missing)
+    return agent_names.choose_agent(names, text, "entrant", missing)
 
 
 def agents_to_enter(
@@ -120,15 +111,15 @@ def agents_to_invite(
     conn: Connection, viewer: Viewer, tournament: Tournament, limit: int
 ) -> list[AgentName]:
     """The newest agents of the season that a host could invite, as far as the viewer sees them."""
-    seen, values = visibility.visible_agents(viewer)
+    is_visible, values = visibility.visible_agents(viewer)
     return agent_names.select_names(
         conn,
-        "where exists (select 1 from entries e where e.agent_id = a.id"  # noqa: S608
+        "where exists (select 1 from entries e where e.agent_id = a.id"
         "   and e.season_id = %s and e.state = 'active' and not e.is_anchor"
         "   and (e.profile <> 'remote' or %s))"
         " and not exists (select 1 from tournament_entrants x where x.agent_id = a.id"
         "   and x.tournament_id = %s and x.state in ('entered', 'invited'))"
-        f" and {seen} order by a.id desc limit %s",
+        f" and {is_visible} order by a.id desc limit %s",
         (tournament.season_id, tournament.remote_agents, tournament.id, *values, limit),
     )
 
@@ -145,15 +136,15 @@ def enter_agent(
     if tournament.state not in (TournamentState.REGISTRATION, TournamentState.CHECK_IN):
         state = tournaments.state_for_all(conn, tournament)
         raise Conflict(f"registration is not open: the tournament is {state}", field="agent")
-    known = {one.agent_id: one for one in entrants_of(conn, tournament_id)}
-    invited = known.get(agent.id)
+    entrants = {entrant.agent_id: entrant for entrant in entrants_of(conn, tournament_id)}
+    invited = entrants.get(agent.id)
     if tournament.entry_rule is EntryRule.TOP:
         raise Conflict(BY_HOST, field="agent")
     if tournament.entry_rule is EntryRule.INVITATION and invited is None:
         raise Conflict("this tournament is by invitation; ask a host for one", field="agent")
     if invited is not None and invited.state is EntrantState.DISQUALIFIED:
         raise Conflict("a host disqualified this agent", field="agent")
-    _check_limits(tournament, list(known.values()), agent)
+    _check_limits(tournament, list(entrants.values()), agent)
     _check_submission(conn, tournament, agent)
     _write(conn, tournament_id, agent, EntrantState.ENTERED)
     tournaments.record_act(conn, tournament_id, "enter", by=by, agent_id=agent.id)
@@ -172,16 +163,17 @@ def add_by_host(
         raise Conflict(
             f"the entrants are fixed: the tournament is {tournament.state}", field="agent"
         )
-    known = entrants_of(conn, tournament_id)
-    present = {one.agent_id: one.state for one in known}
+    entrants = entrants_of(conn, tournament_id)
+    present = {entrant.agent_id: entrant.state for entrant in entrants}
     state = present.get(agent.id)
     if state in (EntrantState.INVITED, EntrantState.ENTERED):
         raise Conflict(f"this agent is already {state}", field="agent")
     _check_submission(conn, tournament, agent)
-    is_anchor = conn.execute(
+    is_anchor = exists(
+        conn,
         "select 1 from entries where season_id = %s and agent_id = %s and is_anchor limit 1",
         (tournament.season_id, agent.id),
-    ).fetchone()
+    )
     new = EntrantState.ENTERED if is_anchor else EntrantState.INVITED
     if new is EntrantState.INVITED and tournament.entry_rule is not EntryRule.INVITATION:
         raise Conflict(
@@ -189,7 +181,7 @@ def add_by_host(
             " reference agents of the season",
             field="agent",
         )
-    _check_room(tournament, known)
+    _check_room(tournament, entrants)
     _write(conn, tournament_id, agent, new)
     tournaments.record_act(conn, tournament_id, str(new), by=by, agent_id=agent.id)
     return new
@@ -204,11 +196,10 @@ def check_in(
     if tournament.state is not TournamentState.CHECK_IN:
         state = tournaments.state_for_all(conn, tournament)
         raise Conflict(f"the check-in is not open: the tournament is {state}")
-    changed = conn.execute(
-        "update tournament_entrants set checked_in_at = coalesce(checked_in_at, now())"
-        " where tournament_id = %s and agent_id = %s and state = 'entered'",
-        (tournament_id, agent_id),
-    )
+    query = """update tournament_entrants set checked_in_at = coalesce(checked_in_at, now())
+        where tournament_id = %(tournament_id)s and agent_id = %(agent_id)s
+          and state = 'entered'"""
+    changed = conn.execute(query, {"tournament_id": tournament_id, "agent_id": agent_id})
     if changed.rowcount != 1:
         raise NotFound("this agent is not entered")
     tournaments.record_act(conn, tournament_id, "check-in", by=by, agent_id=agent_id)
@@ -217,31 +208,29 @@ def check_in(
 def _write(
     conn: Connection, tournament_id: TournamentId, agent: Agent, state: EntrantState
 ) -> None:
-    conn.execute(
-        "insert into tournament_entrants (tournament_id, agent_id, team_id, state)"
-        " values (%s, %s, %s, %s) on conflict (tournament_id, agent_id) do update"
-        " set state = excluded.state, team_id = excluded.team_id, reason = null,"
-        " checked_in_at = null",
-        (tournament_id, agent.id, agent.team_id, state),
-    )
+    query = """insert into tournament_entrants (tournament_id, agent_id, team_id, state)
+        values (%s, %s, %s, %s)
+        on conflict (tournament_id, agent_id) do update set state = excluded.state,
+          team_id = excluded.team_id, reason = null, checked_in_at = null"""
+    conn.execute(query, (tournament_id, agent.id, agent.team_id, state))
 
 
-def _check_limits(tournament: Tournament, known: list[Entrant], agent: Agent) -> None:
-    entered = [one for one in known if one.state is EntrantState.ENTERED]
-    if any(one.agent_id == agent.id for one in entered):
+def _check_limits(tournament: Tournament, entrants: list[Entrant], agent: Agent) -> None:
+    entered = [entrant for entrant in entrants if entrant.state is EntrantState.ENTERED]
+    if any(entrant.agent_id == agent.id for entrant in entered):
         raise Conflict("this agent is already entered", field="agent")
-    own = sum(one.team_id == agent.team_id for one in entered)
+    own = sum(entrant.team_id == agent.team_id for entrant in entered)
     if own >= tournament.agents_per_team:
         raise Conflict(
             f"your team has {own} of {tournament.agents_per_team} places; withdraw another agent"
             " first",
             field="agent",
         )
-    _check_room(tournament, known)
+    _check_room(tournament, entrants)
 
 
-def _check_room(tournament: Tournament, known: list[Entrant]) -> None:
-    entered = sum(one.state is EntrantState.ENTERED for one in known)
+def _check_room(tournament: Tournament, entrants: list[Entrant]) -> None:
+    entered = sum(entrant.state is EntrantState.ENTERED for entrant in entrants)
     if entered >= tournament.most_entrants:
         raise Conflict(
             f"all {tournament.most_entrants} places are taken; enter again if one is withdrawn",
@@ -251,30 +240,24 @@ def _check_room(tournament: Tournament, known: list[Entrant]) -> None:
 
 def _check_submission(conn: Connection, tournament: Tournament, agent: Agent) -> None:
     """Raises Conflict unless the agent has a validated submission that may play."""
-    profiles = [
-        row[0]
-        for row in conn.execute(
-            "select profile from entries where season_id = %s and agent_id = %s"
-            " and state = 'active' order by id desc",
-            (tournament.season_id, agent.id),
-        )
-    ]
-    if not profiles:
+    profile = fetch_optional(
+        conn,
+        str,
+        """select profile from entries
+        where season_id = %(season_id)s and agent_id = %(agent_id)s and state = 'active'
+        order by id desc limit 1""",
+        {"season_id": tournament.season_id, "agent_id": agent.id},
+    )
+    if profile is None:
         raise Conflict(
             "submit this agent to the season first: it has no validated submission there",
             field="agent",
         )
-    if profiles[0] == REMOTE and not tournament.remote_agents:
+    if profile == REMOTE and not tournament.remote_agents:
         raise Conflict(
             "the host allows no agents at their owners' addresses: nobody can freeze them",
             field="agent",
         )
-
-
-def _entrant(row: dict[str, Any]) -> Entrant:
-    return Entrant(
-        **{**row, "state": EntrantState(row["state"]), "is_remote": bool(row["is_remote"])}
-    )
 
 
 NO_SUBMISSION: Final = "it had no validated submission at the lock"
@@ -311,35 +294,46 @@ def lock_entrants(conn: Connection, tournament_id: TournamentId, by: UserId | No
         )
     if tournament.entry_rule is EntryRule.TOP:
         _enter_best(conn, tournament)
-    playing = [one for one in entrants_of(conn, tournament.id) if one.state is EntrantState.ENTERED]
+    playing = [
+        entrant
+        for entrant in entrants_of(conn, tournament.id)
+        if entrant.state is EntrantState.ENTERED
+    ]
     frozen = _frozen_submissions(conn, tournament)
     field = []
     places = Counter[TeamId]()
-    for one in sorted(playing, key=_came_by_merge):
-        reason = _why_left_out(tournament, one, frozen)
-        if _came_by_merge(one) and places[one.team_id] >= tournament.agents_per_team:
+    for entrant in sorted(playing, key=_came_by_merge):
+        reason = _why_left_out(tournament, entrant, frozen)
+        if _came_by_merge(entrant) and places[entrant.team_id] >= tournament.agents_per_team:
             reason = reason or TOO_MANY
         if reason is None:
-            places[one.team_id] += 1
-            field.append(frozen[one.agent_id])
+            places[entrant.team_id] += 1
+            field.append(frozen[entrant.agent_id])
         else:
             conn.execute(
-                "update tournament_entrants set state = 'left_out', reason = %s"
-                " where tournament_id = %s and agent_id = %s",
-                (reason, tournament.id, one.agent_id),
+                """update tournament_entrants set state = 'left_out', reason = %(reason)s
+                where tournament_id = %(tournament_id)s and agent_id = %(agent_id)s""",
+                {"reason": reason, "tournament_id": tournament.id, "agent_id": entrant.agent_id},
             )
     season = seasons.get_season(conn, tournament.season_id)
     check_plan(tournament.plan, len(field), season.seats)
     order = seed_order(tournament.draw_seed, field)
-    for number, each in enumerate(order, 1):
+    for number, seeded in enumerate(order, 1):
         conn.execute(
-            "update tournament_entrants set number = %s, entry_id = %s, submission_id = %s,"
-            " profile = %s, is_reference = %s, score = %s, deviation = %s,"
-            " team_id = (select team_id from agents where id = agent_id)"
-            " where tournament_id = %s and agent_id = %s",
+            """update tournament_entrants
+            set number = %s, entry_id = %s, submission_id = %s, profile = %s, is_reference = %s,
+              score = %s, deviation = %s,
+              team_id = (select team_id from agents where id = agent_id)
+            where tournament_id = %s and agent_id = %s""",
             (
-                *(number, each.entry_id, each.submission_id, each.profile, each.is_reference),
-                *(each.score, each.deviation, tournament.id, each.agent_id),
+                *(
+                    number,
+                    seeded.entry_id,
+                    seeded.submission_id,
+                    seeded.profile,
+                    seeded.is_reference,
+                ),
+                *(seeded.score, seeded.deviation, tournament.id, seeded.agent_id),
             ),
         )
     _move_dates(conn, tournament.id)
@@ -349,53 +343,56 @@ def lock_entrants(conn: Connection, tournament_id: TournamentId, by: UserId | No
     )
     tournaments.set_state(conn, tournament.id, TournamentState.LOCKED)
     tournaments.record_act(
-        conn, tournament.id, "lock", by=by, details={"entrants": [each.agent_id for each in order]}
+        conn,
+        tournament.id,
+        "lock",
+        by=by,
+        details={"entrants": [seeded.agent_id for seeded in order]},
     )
 
 
 def _move_dates(conn: Connection, tournament_id: TournamentId) -> None:
     """Moves the planned lock to now, with the start if no later one was chosen."""
-    conn.execute(
-        "update tournaments set locks_at = least(locks_at, now()), starts_at = case"
-        " when starts_at = locks_at then least(starts_at, now()) else starts_at end"
-        " where id = %s",
-        (tournament_id,),
-    )
+    query = """update tournaments
+        set locks_at = least(locks_at, now()), starts_at = case
+          when starts_at = locks_at then least(starts_at, now()) else starts_at end
+        where id = %(tournament_id)s"""
+    conn.execute(query, {"tournament_id": tournament_id})
 
 
 def seed_order(draw_seed: bytes, field: list[_Frozen]) -> list[_Frozen]:
     """Best official score first. Equal and missing scores are drawn. Pure."""
-    drawn = draw_order(draw_seed, "seed order", [str(each.agent_id) for each in field])
+    drawn = draw_order(draw_seed, "seed order", [str(entrant.agent_id) for entrant in field])
     place = {agent: position for position, agent in enumerate(drawn)}
     return sorted(
         field,
-        key=lambda each: (
-            each.score is None,
-            -(each.score or 0.0),
-            place[each.agent_id],
+        key=lambda entrant: (
+            entrant.score is None,
+            -(entrant.score or 0.0),
+            place[entrant.agent_id],
         ),
     )
 
 
 def _why_left_out(
-    tournament: Tournament, one: Entrant, frozen: dict[AgentId, _Frozen]
+    tournament: Tournament, entrant: Entrant, frozen: dict[AgentId, _Frozen]
 ) -> str | None:
-    if one.agent_id not in frozen:
+    if entrant.agent_id not in frozen:
         return NO_SUBMISSION
     if (
         tournament.check_in_minutes
-        and one.checked_in_at is None
+        and entrant.checked_in_at is None
         and not _needs_no_check_in(tournament)
     ):
         return NOT_CHECKED_IN
-    if frozen[one.agent_id].profile == REMOTE and not tournament.remote_agents:
+    if frozen[entrant.agent_id].profile == REMOTE and not tournament.remote_agents:
         return NO_REMOTE
     return None
 
 
-def _came_by_merge(one: Entrant) -> bool:
+def _came_by_merge(entrant: Entrant) -> bool:
     """Whether its team was merged into another one after it entered."""
-    return one.team_id != one.team_id_at_lock
+    return entrant.team_id != entrant.team_id_at_lock
 
 
 def _needs_no_check_in(tournament: Tournament) -> bool:
@@ -407,14 +404,14 @@ def _frozen_submissions(conn: Connection, tournament: Tournament) -> dict[AgentI
     """The newest active entry of each entrant in the season, with its official score."""
     latest = standing_versions.latest_version(conn, tournament.season_id)
     places = latest[1] if latest is not None else {}
-    rows = conn.execute(
-        "select distinct on (e.agent_id) e.agent_id, e.id, e.submission_id, e.profile, e.is_anchor"
-        " from entries e join teams t on t.id = e.team_id where e.season_id = %s"
-        " and e.state = 'active' and t.erased_at is null and e.agent_id in"
-        " (select agent_id from tournament_entrants where tournament_id = %s and state = 'entered')"
-        " order by e.agent_id, e.id desc",
-        (tournament.season_id, tournament.id),
-    )
+    query = """select distinct on (e.agent_id) e.agent_id, e.id, e.submission_id, e.profile,
+          e.is_anchor
+        from entries e join teams t on t.id = e.team_id
+        where e.season_id = %(season_id)s and e.state = 'active' and t.erased_at is null
+          and e.agent_id in (select agent_id from tournament_entrants
+            where tournament_id = %(tournament_id)s and state = 'entered')
+        order by e.agent_id, e.id desc"""
+    rows = conn.execute(query, {"season_id": tournament.season_id, "tournament_id": tournament.id})
     frozen = {}
     for agent_id, entry_id, submission_id, profile, is_anchor in rows:
         place = places.get(entry_id)
@@ -433,19 +430,21 @@ def _frozen_submissions(conn: Connection, tournament: Tournament) -> dict[AgentI
 def _enter_best(conn: Connection, tournament: Tournament) -> None:
     """Enters the best teams of the official standing."""
     entered = entrants_of(conn, tournament.id)
-    known = {one.agent_id for one in entered}
-    room = tournament.most_entrants - sum(one.state is EntrantState.ENTERED for one in entered)
+    agent_ids = {entrant.agent_id for entrant in entered}
+    room = tournament.most_entrants - sum(
+        entrant.state is EntrantState.ENTERED for entrant in entered
+    )
     rows = [
         row
         for row in leaderboard.read_board(conn, tournament.season_id).rows
         if row.rank is not None
         and not row.is_anchor
-        and row.agent_id not in known
+        and row.agent_id not in agent_ids
         and (tournament.remote_agents or not row.remote)
     ]
     for row in rows[: max(room, 0)]:
         conn.execute(
-            "insert into tournament_entrants (tournament_id, agent_id, team_id, state)"
-            " values (%s, %s, %s, 'entered')",
-            (tournament.id, row.agent_id, row.team_id),
+            """insert into tournament_entrants (tournament_id, agent_id, team_id, state)
+            values (%(tournament_id)s, %(agent_id)s, %(team_id)s, 'entered')""",
+            {"tournament_id": tournament.id, "agent_id": row.agent_id, "team_id": row.team_id},
         )

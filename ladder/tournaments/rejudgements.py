@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from ladder.database.db import Connection, atomic_function
+from ladder.database.db import Connection, atomic_function, exists, fetch_one
 from ladder.enums import MatchKind, MatchState, VoidCause
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import MatchId, TournamentId, UserId
@@ -68,19 +68,19 @@ def rejudge_pairing(
     if tournament.state is TournamentState.CANCELLED:
         raise Conflict("the tournament is cancelled", field="pairing")
     games = courses.read_games(conn, tournament_id, pairing)
-    if any(_is_waiting(one) for one in games):
+    if any(_is_waiting(item) for item in games):
         raise Conflict(
             "this pairing is judged again already; apply or drop its new results first",
             field="pairing",
         )
     counted = [
-        one for one in games if one.outcome is GameOutcome.COUNTED and game in (None, one.game)
+        item for item in games if item.outcome is GameOutcome.COUNTED and game in (None, item.game)
     ]
     if not counted:
         raise NotFound("this pairing has no such game that counts", field="pairing")
     fresh: defaultdict[bytes, bytes] = defaultdict(lambda: secrets.token_bytes(16))
-    for one in counted:
-        _play_again(conn, tournament, one, fresh)
+    for item in counted:
+        _play_again(conn, tournament, item, fresh)
     tournaments.record_act(
         conn, tournament.id, "rejudge", by=by, details={"pairing": pairing, "reason": reason}
     )
@@ -92,7 +92,7 @@ def rejudge_pairing(
         subject=tournament.id,
         reason=reason,
         season_id=tournament.season_id,
-        details={"pairing": pairing, "matches": [one.match_id for one in counted]},
+        details={"pairing": pairing, "matches": [item.match_id for item in counted]},
     )
 
 
@@ -102,9 +102,9 @@ def list_rejudgements(conn: Connection, tournament: Tournament) -> list[PairingR
         return []
     games = courses.read_games(conn, tournament.id)
     waiting: dict[str, list[TournamentGame]] = defaultdict(list)
-    for one in games:
-        if _is_waiting(one):
-            waiting[one.pairing].append(one)
+    for game in games:
+        if _is_waiting(game):
+            waiting[game.pairing].append(game)
     inputs = courses.read_inputs(conn, tournament)
     before = courses.compute(inputs, games)
     return [
@@ -131,11 +131,10 @@ def apply_rejudgement(
     if rejudgement.changes is None:
         raise Conflict("the new matches are not over yet", field="pairing")
     for old, new in rejudgement.games:
-        conn.execute(
-            "update tournament_games set outcome = case match_id when %s then 'counted'"
-            " else 'replaced' end where match_id in (%s, %s)",
-            (new.match_id, old.match_id, new.match_id),
-        )
+        query = """update tournament_games
+            set outcome = case match_id when %s then 'counted' else 'replaced' end
+            where match_id in (%s, %s)"""
+        conn.execute(query, (new.match_id, old.match_id, new.match_id))
     if tournament.state is TournamentState.FINISHED:
         tournaments.set_state(conn, tournament.id, TournamentState.RUNNING)
     conn.execute(
@@ -167,48 +166,45 @@ def _lock_rejudgement(
     conn: Connection, tournament_id: TournamentId, pairing: str
 ) -> tuple[Tournament, PairingRejudgement]:
     tournament = tournaments.lock_tournament_row(conn, tournament_id)
-    for one in list_rejudgements(conn, tournament):
-        if str(one.key) == pairing:
-            return tournament, one
+    for rejudgement in list_rejudgements(conn, tournament):
+        if str(rejudgement.key) == pairing:
+            return tournament, rejudgement
     raise Conflict("this pairing has no new results to apply or drop", field="pairing")
 
 
-def _is_waiting(one: TournamentGame) -> bool:
-    return one.is_rejudgement and one.outcome in (None, GameOutcome.PROPOSED)
+def _is_waiting(game: TournamentGame) -> bool:
+    return game.is_rejudgement and game.outcome in (None, GameOutcome.PROPOSED)
 
 
 def _has_waiting(conn: Connection, tournament_id: TournamentId) -> bool:
     """Whether a game is judged again and waits: most tournaments have none."""
-    row = conn.execute(
-        "select exists (select 1 from tournament_games where tournament_id = %s"
-        " and is_rejudgement and (outcome is null or outcome = 'proposed'))",
-        (tournament_id,),
-    ).fetchone()
-    return row is not None and bool(row[0])
+    query = """select 1 from tournament_games
+        where tournament_id = %(tournament_id)s and is_rejudgement
+          and (outcome is null or outcome = 'proposed') limit 1"""
+    return exists(conn, query, {"tournament_id": tournament_id})
 
 
 def _play_again(
     conn: Connection, tournament: Tournament, old: TournamentGame, fresh: Mapping[bytes, bytes]
 ) -> None:
     """Queues a match for this game. ``fresh`` gives another seed for each old one."""
-    seed = conn.execute("select seed from matches where id = %s", (old.match_id,)).fetchone()
-    assert seed is not None
+    seed = fetch_one(conn, bytes, "select seed from matches where id = %s", (old.match_id,))
     lineup = matches.lineup_of(conn, old.match_id)
-    is_known = any(each.profile == REMOTE for each in lineup)
+    is_known = any(seat.profile == REMOTE for seat in lineup)
     new: MatchId = matches.create_match(
         conn,
         season=seasons.get_season(conn, tournament.season_id),
         kind=MatchKind.TOURNAMENT,
         lineup=lineup,
-        seed=fresh[bytes(seed[0])] if is_known else bytes(seed[0]),
+        seed=fresh[seed] if is_known else seed,
         turn=matches.first_turn_of_queue(conn, "play.cpu") or 0,
     )
-    conn.execute(
-        "insert into tournament_games (match_id, tournament_id, pairing, game, entrants, try,"
-        " embargo, is_rejudgement) select %s, tournament_id, pairing, game, entrants, try + 1,"
-        " embargo, true from tournament_games where match_id = %s",
-        (new, old.match_id),
-    )
+    query = """insert into tournament_games (
+          match_id, tournament_id, pairing, game, entrants, try, embargo, is_rejudgement)
+        select %(new)s, tournament_id, pairing, game, entrants, try + 1, embargo, true
+        from tournament_games
+        where match_id = %(match_id)s"""
+    conn.execute(query, {"new": new, "match_id": old.match_id})
 
 
 def _pairing_rejudgement(
@@ -219,16 +215,16 @@ def _pairing_rejudgement(
 ) -> PairingRejudgement:
     key = Key.parse(news[0].pairing)
     counted = {
-        one.game: one
-        for one in games
-        if one.pairing == news[0].pairing and one.outcome is GameOutcome.COUNTED
+        item.game: item
+        for item in games
+        if item.pairing == news[0].pairing and item.outcome is GameOutcome.COUNTED
     }
     pairs = tuple((counted[new.game], new) for new in news)
     changes = None
     if all(new.places for new in news):
-        gone = {one.match_id for pair in pairs for one in pair}
-        supposed = [one for one in games if one.match_id not in gone]
+        gone = {item.match_id for pair in pairs for item in pair}
+        supposed = [item for item in games if item.match_id not in gone]
         supposed += [replace(new, outcome=GameOutcome.COUNTED) for new in news]
         after = courses.compute(inputs, supposed)
-        changes = tuple(one for one in changed(before, after) if one != key)
+        changes = tuple(item for item in changed(before, after) if item != key)
     return PairingRejudgement(key, pairs, downstream(inputs.event, before, key), changes)

@@ -13,12 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Any, Final
-
-from psycopg.rows import class_row
+from typing import Final
 
 from ladder import ids
-from ladder.database.db import Connection, atomic_function
+from ladder.database.db import Connection, atomic_function, fetch, fetch_one
 from ladder.errors import Conflict, NotFound
 from ladder.ids import MatchId, TournamentId, TournamentShowId, UserId
 from ladder.leagues import leagues
@@ -36,10 +34,9 @@ from ladder.tournaments.views import TournamentView
 MOST_SHOWS: Final = 20
 """Shows of a tournament that have not ended."""
 RANDOM_BYTES: Final = 24
-SHOW: Final = (
-    "select id, tournament_id, created_by, scene, scene_seconds, created_at, expires_at"
-    " from tournament_shows"
-)
+SHOW: Final = """
+    select id, tournament_id, created_by, scene, scene_seconds, created_at, expires_at
+    from tournament_shows"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +106,7 @@ class Screen:
 
 @atomic_function
 def create_show(
-    conn: Connection, tournament_id: TournamentId, by: UserId, wanted: NewShow
+    conn: Connection, tournament_id: TournamentId, by: UserId, request: NewShow
 ) -> tuple[Show, str]:
     """Makes a show of a tournament; returns it with its secret. The caller is a host.
 
@@ -121,22 +118,22 @@ def create_show(
     secret = secrets.token_urlsafe(RANDOM_BYTES)
     show_id = TournamentShowId(ids.new_id("tsh"))
     conn.execute(
-        "insert into tournament_shows (id, tournament_id, hash, created_by, scene_seconds,"
-        " expires_at) values (%s, %s, %s, %s, %s, %s)",
+        """insert into tournament_shows (
+          id, tournament_id, hash, created_by, scene_seconds, expires_at)
+        values (%s, %s, %s, %s, %s, %s)""",
         (
-            *(show_id, tournament_id, _hash(secret), by, wanted.scene_seconds),
-            datetime.now(UTC) + timedelta(hours=wanted.hours),
+            *(show_id, tournament_id, _hash(secret), by, request.scene_seconds),
+            datetime.now(UTC) + timedelta(hours=request.hours),
         ),
     )
     tournaments.record_act(conn, tournament_id, "make show", by=by, details={"show": show_id})
-    return _select(conn, "where id = %s", (show_id,))[0], secret
+    return fetch_one(conn, Show, f"{SHOW} where id = %s", (show_id,)), secret
 
 
 def list_shows(conn: Connection, tournament_id: TournamentId) -> list[Show]:
     """The shows of a tournament that have not ended, oldest first."""
-    return _select(
-        conn, "where tournament_id = %s and expires_at > now() order by id", (tournament_id,)
-    )
+    query = f"{SHOW} where tournament_id = %s and expires_at > now() order by id"
+    return fetch(conn, Show, query, (tournament_id,))
 
 
 @atomic_function
@@ -164,16 +161,15 @@ def open_show(conn: Connection, secret: str) -> tuple[Show, Viewer]:
 
     Raises NotFound if it has ended, or if that person hosts the league no more.
     """
-    open_shows = _select(conn, "where hash = %s and expires_at > now()", (_hash(secret),))
-    maker = users.viewer_of_user(conn, open_shows[0].created_by) if open_shows else None
+    query = f"{SHOW} where hash = %s and expires_at > now()"
+    show = fetch_one(conn, Show, query, (_hash(secret),), NotFound.of("show"))
+    maker = users.viewer_of_user(conn, show.created_by)
     if maker is None:
         raise NotFound.of("show")
-    league = leagues.get_league(
-        conn, tournaments.get_tournament(conn, open_shows[0].tournament_id).league_id
-    )
-    if not may_manage(maker, league_resource(league)):
+    tournament = tournaments.get_tournament(conn, show.tournament_id)
+    if not may_manage(maker, league_resource(leagues.get_league(conn, tournament.league_id))):
         raise NotFound.of("show")
-    return open_shows[0], maker
+    return show, maker
 
 
 def read_screen(conn: Connection, secret: str) -> Screen:
@@ -229,46 +225,46 @@ def _read_course(conn: Connection, show: Show) -> _Known | None:
         return None
     log = courses.read_log(conn, tournament.id)
     inputs = courses.make_inputs(tournament, entered, log.published)
-    games = [one for one in log.games if one.outcome is GameOutcome.COUNTED]
+    games = [game for game in log.games if game.outcome is GameOutcome.COUNTED]
     return _Known(inputs, log, games, courses.course_of_log(inputs, log).course)
 
 
 def _screen(conn: Connection, show: Show, maker: Viewer) -> Screen:
-    known = _read_course(conn, show)
-    scenes = _scenes(conn, known)
-    if known is None:
+    course = _read_course(conn, show)
+    scenes = _scenes(conn, course)
+    if course is None:
         tournament = tournaments.get_tournament(conn, show.tournament_id)
         view = views.view_tournament(conn, maker, tournament)
         return Screen(show, scenes[0], 0, True, view, None, maker)
     number = min(show.scene, len(scenes) - 1)
     scene = scenes[number]
-    told = {str(each.key) for each in scenes[: number + 1] if each.kind is SceneKind.RESULT}
-    games = [one for one in known.games if one.pairing in told]
-    view = views.view_of_games(conn, known.inputs, known.log, games)
+    shown = {str(item.key) for item in scenes[: number + 1] if item.kind is SceneKind.RESULT}
+    games = [game for game in course.games if game.pairing in shown]
+    view = views.view_of_games(conn, course.inputs, course.log, games)
     assert view.course is not None
     pairing = view.course.get(scene.key) if scene.key else None
     return Screen(show, scene, number, number == len(scenes) - 1, view, pairing, maker)
 
 
-def _scenes(conn: Connection, known: _Known | None) -> list[Scene]:
+def _scenes(conn: Connection, played: _Known | None) -> list[Scene]:
     """All scenes so far. A pairing is shown once those before it have results."""
     scenes = [Scene(SceneKind.OPENING)]
-    if known is None:
+    if played is None:
         return scenes
-    games, course = known.games, known.course
+    games, course = played.games, played.course
     of_pairing: dict[str, list[TournamentGame]] = {}
-    for one in sorted(games, key=lambda one: one.game):
-        of_pairing.setdefault(one.pairing, []).append(one)
-    episodes = _count_episodes(conn, [one.match_id for one in games])
+    for game in sorted(games, key=lambda game: game.game):
+        of_pairing.setdefault(game.pairing, []).append(game)
+    episodes = _count_episodes(conn, [game.match_id for game in games])
     for pairing in course.pairings:
         if pairing.state is State.VOID or (pairing.outcome and pairing.outcome.by is By.BYE):
             continue
         if pairing.outcome is None:
             return scenes
         scenes += [
-            Scene(SceneKind.GAME, pairing.key, one, position)
-            for one in of_pairing.get(str(pairing.key), [])
-            for position in range(episodes.get(one.match_id, 0))
+            Scene(SceneKind.GAME, pairing.key, game, position)
+            for game in of_pairing.get(str(pairing.key), [])
+            for position in range(episodes.get(game.match_id, 0))
         ]
         scenes.append(Scene(SceneKind.RESULT, pairing.key))
     if course.finished:
@@ -301,11 +297,6 @@ def _next_scene(scenes: Sequence[Scene], here: int, direction: Direction) -> int
 
 def _round(scene: Scene) -> tuple[int, int] | None:
     return (scene.key.stage, scene.key.round) if scene.key else None
-
-
-def _select(conn: Connection, tail: str, values: Sequence[Any]) -> list[Show]:
-    with conn.cursor(row_factory=class_row(Show)) as cur:
-        return cur.execute(f"{SHOW} {tail}", values).fetchall()
 
 
 def _hash(secret: str) -> bytes:

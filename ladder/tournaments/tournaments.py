@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 import msgspec
-from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
 from ladder import ids
-from ladder.database.db import Connection, atomic_function
+from ladder.database.db import Connection, atomic_function, exists, fetch, fetch_one
 from ladder.enums import Embargo, Json
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import AgentId, LeagueId, TournamentId, UserId
@@ -24,22 +24,22 @@ from ladder.people.roles import RoleScope, has_scope
 from ladder.people.visibility import visible_leagues
 from ladder.tournaments.formats.draw import commitment, new_seed
 from ladder.tournaments.formats.plan import Plan, check_plan, decode_plan, encode_plan
-from ladder.tournaments.records import EntryRule, NewTournament, Tournament, TournamentState
+from ladder.tournaments.records import NewTournament, Tournament, TournamentState
 
 LONGEST_PAUSE: Final = timedelta(days=7)
 DRAFT_TIME: Final = timedelta(hours=24)
 MOST_LIVE: Final = 100
 """Tournaments of a league that are not over."""
 NEVER_OPENED: Final = "its registration was not opened before the time of its lock"
-TOURNAMENT: Final = (
-    "select t.id, t.league_id, t.season_id, t.title, t.description, t.plan,"
-    " t.state, t.entry_rule,"
-    " t.most_entrants, t.agents_per_team, t.remote_agents, t.away_minutes, t.check_in_minutes,"
-    " t.locks_at, t.starts_at, t.round_minutes, t.resumes_at, t.embargo, t.draw_seed,"
-    " t.draw_digest, t.position, t.problem, t.champion, t.end_reason,"
-    " t.created_at, t.finished_at"
-    " from tournaments t"
-)
+TOURNAMENT: Final = """
+    select t.id, t.league_id, t.season_id, t.title, t.description, t.plan, t.state, t.entry_rule,
+      t.most_entrants, t.agents_per_team, t.remote_agents, t.away_minutes, t.check_in_minutes,
+      t.locks_at, t.starts_at, t.round_minutes, t.resumes_at, t.embargo, t.draw_seed,
+      t.draw_digest, t.position, t.problem, t.champion, t.end_reason, t.created_at, t.finished_at
+    from tournaments t"""
+OF_LEAGUES: Final = f"""{TOURNAMENT} join leagues l on l.id = t.league_id
+    where (t.state <> 'draft' or %s or t.league_id = any (%s))"""
+"""Drafts are for administrators and for the hosts of these leagues."""
 HIDES: Final = (
     "t.embargo <> 'public' and exists (select 1 from tournament_games g"
     " where g.tournament_id = t.id and g.embargo <> 'public')"
@@ -51,7 +51,7 @@ RUNS: Final = f"(t.state in ('running', 'paused') or t.state = 'finished' and {H
 
 @atomic_function
 def create_tournament(
-    conn: Connection, league: League, season: Season, wanted: NewTournament, by: UserId | None
+    conn: Connection, league: League, season: Season, request: NewTournament, by: UserId | None
 ) -> Tournament:
     """Creates a tournament with the rules of this season.
 
@@ -59,47 +59,47 @@ def create_tournament(
     """
     if season.league_id != league.id:
         raise Invalid("season", "choose a season of this league")
-    if wanted.remote_agents and not season.remote_agents:
+    if request.remote_agents and not season.remote_agents:
         raise Invalid("remote_agents", "this season takes no remote agents")
     _check_room(conn, league.id)
-    plan = _checked_plan(wanted, season)
+    plan = _checked_plan(request, season)
     now = datetime.now(UTC)
-    locks_at = wanted.locks_at or now + DRAFT_TIME
-    starts_at = wanted.starts_at or locks_at
+    locks_at = request.locks_at or now + DRAFT_TIME
+    starts_at = request.starts_at or locks_at
     if locks_at <= now:
         raise Invalid("locks_at", "choose a time in the future")
     if starts_at < locks_at:
         raise Invalid("starts_at", "choose a time at the lock or after it")
     seed = new_seed()
     tournament_id = TournamentId(ids.new_id("trn"))
-    state = TournamentState.DRAFT if wanted.is_draft else TournamentState.REGISTRATION
+    state = TournamentState.DRAFT if request.is_draft else TournamentState.REGISTRATION
     conn.execute(
-        "insert into tournaments (id, league_id, season_id, title, description, plan, state,"
-        " entry_rule, most_entrants, agents_per_team, remote_agents, away_minutes,"
-        " check_in_minutes, locks_at, starts_at, round_minutes, embargo, draw_seed, draw_digest,"
-        " created_by) values (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s,"
-        " %s, %s, %s)",
+        """insert into tournaments (
+          id, league_id, season_id, title, description, plan, state, entry_rule, most_entrants,
+          agents_per_team, remote_agents, away_minutes, check_in_minutes, locks_at, starts_at,
+          round_minutes, embargo, draw_seed, draw_digest, created_by)
+        values (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)""",
         (
-            *(tournament_id, league.id, season.id, wanted.title, wanted.description),
-            *(Jsonb(json.loads(encode_plan(plan))), state, wanted.entry_rule),
-            *(wanted.most_entrants, wanted.agents_per_team, wanted.remote_agents),
-            *(wanted.away_minutes, wanted.check_in_minutes, locks_at, starts_at),
-            *(wanted.round_minutes, wanted.embargo, seed, commitment(seed), by),
+            *(tournament_id, league.id, season.id, request.title, request.description),
+            *(Jsonb(json.loads(encode_plan(plan))), state, request.entry_rule),
+            *(request.most_entrants, request.agents_per_team, request.remote_agents),
+            *(request.away_minutes, request.check_in_minutes, locks_at, starts_at),
+            *(request.round_minutes, request.embargo, seed, commitment(seed), by),
         ),
     )
     record_act(conn, tournament_id, "create", by=by)
-    made = get_tournament(conn, tournament_id)
-    if not wanted.is_draft:
-        _tell_league(conn, made, by)
-    return made
+    tournament = get_tournament(conn, tournament_id)
+    if not request.is_draft:
+        _tell_league(conn, tournament, by)
+    return tournament
 
 
 def get_tournament(conn: Connection, tournament_id: TournamentId) -> Tournament:
     """Returns the tournament with this id. Raises NotFound."""
-    tournaments = _select(conn, "where t.id = %s", (tournament_id,))
-    if not tournaments:
-        raise NotFound.of("tournament")
-    return tournaments[0]
+    query = f"{TOURNAMENT} where t.id = %s"
+    return _with_plan(
+        fetch_one(conn, Tournament, query, (tournament_id,), NotFound.of("tournament"))
+    )
 
 
 def lock_tournament_row(conn: Connection, tournament_id: TournamentId) -> Tournament:
@@ -118,11 +118,9 @@ def state_for_all(conn: Connection, tournament: Tournament) -> TournamentState:
     """
     if tournament.state is not TournamentState.FINISHED:
         return tournament.state
-    hides = conn.execute(
-        f"select 1 from tournaments t where t.id = %s and {HIDES}",  # noqa: S608
-        (tournament.id,),
-    ).fetchone()
-    return TournamentState.FINISHED if hides is None else TournamentState.RUNNING
+    query = f"select 1 from tournaments t where t.id = %s and {HIDES}"
+    hides = exists(conn, query, (tournament.id,))
+    return TournamentState.RUNNING if hides else TournamentState.FINISHED
 
 
 def list_tournaments(
@@ -138,15 +136,22 @@ def list_tournaments(
 
     With ``agent_id`` only those that the agent entered.
     """
-    seen, values = _visible(viewer)
-    return _select(
+    is_visible, values = visible_leagues(viewer)
+    tournaments = fetch(
         conn,
-        f"{seen} and (%s::text is null or t.league_id = %s)"  # noqa: S608
-        " and (%s::text is null or t.id < %s)"
-        " and (%s::text is null or t.id in (select tournament_id from tournament_entrants"
-        "   where agent_id = %s and state <> 'invited')) order by t.id desc limit %s",
-        (*(*values, league_id, league_id, after, after), *(agent_id, agent_id, limit)),
+        Tournament,
+        f"""{OF_LEAGUES} and {is_visible}
+          and (%s::text is null or t.league_id = %s) and (%s::text is null or t.id < %s)
+          and (%s::text is null or t.id in (
+            select tournament_id from tournament_entrants
+            where agent_id = %s and state <> 'invited'))
+        order by t.id desc limit %s""",
+        (
+            *(viewer.is_admin, _hosted_leagues(viewer), *values, league_id, league_id),
+            *(after, after, agent_id, agent_id, limit),
+        ),
     )
+    return list(map(_with_plan, tournaments))
 
 
 def list_tournaments_by_end(
@@ -163,25 +168,22 @@ def list_tournaments_by_end(
     One that is over counts as running while a result of it is hidden from anybody. So the order
     and the choice tell nothing of hidden results. With ``only_started`` only those that run.
     """
-    seen, values = _visible(viewer)
-    return _select(
+    is_visible, values = visible_leagues(viewer)
+    hosted = _hosted_leagues(viewer)
+    tournaments = fetch(
         conn,
-        f"{seen} and (%s::text is null or t.league_id = %s) and (not %s or {RUNS})"
-        f" order by (t.state in ('finished', 'cancelled') and not {RUNS}), t.id desc"
-        " limit %s offset %s",
-        (*values, league_id, league_id, only_started, limit, offset),
+        Tournament,
+        f"""{OF_LEAGUES} and {is_visible}
+          and (%s::text is null or t.league_id = %s) and (not %s or {RUNS})
+        order by (t.state in ('finished', 'cancelled') and not {RUNS}), t.id desc
+        limit %s offset %s""",
+        (viewer.is_admin, hosted, *values, league_id, league_id, only_started, limit, offset),
     )
+    return list(map(_with_plan, tournaments))
 
 
-def _visible(viewer: Viewer) -> tuple[str, list[Any]]:
-    """The beginning of a query for tournaments that the viewer may see, and its values."""
-    seen, values = visible_leagues(viewer)
-    hosted = [one for one, role in viewer.roles.items() if has_scope(role, RoleScope.MANAGE)]
-    query = (
-        f"join leagues l on l.id = t.league_id where {seen}"
-        " and (t.state <> 'draft' or %s or t.league_id = any (%s))"
-    )
-    return query, [*values, viewer.is_admin, hosted]
+def _hosted_leagues(viewer: Viewer) -> list[LeagueId]:
+    return [league for league, role in viewer.roles.items() if has_scope(role, RoleScope.MANAGE)]
 
 
 @atomic_function
@@ -225,20 +227,17 @@ def resume_tournament(conn: Connection, tournament_id: TournamentId, by: UserId 
 
 def give_round_time(conn: Connection, tournament: Tournament) -> None:
     """Gives the round that is played a new deadline."""
-    conn.execute(
-        "update tournament_rounds set deadline_at = now() + %s where tournament_id = %s"
-        " and finished_at is null",
-        (timedelta(minutes=tournament.round_minutes), tournament.id),
-    )
+    query = """update tournament_rounds set deadline_at = now() + %s
+        where tournament_id = %s and finished_at is null"""
+    conn.execute(query, (timedelta(minutes=tournament.round_minutes), tournament.id))
 
 
 def set_state(conn: Connection, tournament_id: TournamentId, state: TournamentState) -> None:
     """Changes the state. The caller has locked the row."""
-    conn.execute(
-        "update tournaments set state = %s, finished_at = case when %s then now() end"
-        " where id = %s",
-        (state, state.is_over, tournament_id),
-    )
+    query = """update tournaments
+        set state = %(state)s, finished_at = case when %(is_over)s then now() end
+        where id = %(tournament_id)s"""
+    conn.execute(query, {"state": state, "is_over": state.is_over, "tournament_id": tournament_id})
 
 
 def record_act(
@@ -252,9 +251,9 @@ def record_act(
 ) -> None:
     """Adds an act to the tournament's log. The caller has locked the row, or created it."""
     conn.execute(
-        "insert into tournament_acts (tournament_id, number, act, agent_id, details, by_user)"
-        " select %s, 1 + coalesce(max(number), 0), %s, %s, %s, %s from tournament_acts"
-        " where tournament_id = %s",
+        """insert into tournament_acts (tournament_id, number, act, agent_id, details, by_user)
+        select %s, 1 + coalesce(max(number), 0), %s, %s, %s, %s from tournament_acts
+        where tournament_id = %s""",
         (tournament_id, act, agent_id, Jsonb(dict(details or {})), by, tournament_id),
     )
 
@@ -266,32 +265,30 @@ def _tell_league(conn: Connection, tournament: Tournament, by: UserId | None) ->
     record_event(conn, NoticeKind.TOURNAMENT_OPENED, about)
 
 
-def _require_state(tournament: Tournament, what: str, *allowed: TournamentState) -> None:
+def _require_state(tournament: Tournament, act: str, *allowed: TournamentState) -> None:
     if tournament.state not in allowed:
         raise Conflict(
-            f"a tournament can be {what} while it is {' or '.join(allowed)};"
+            f"a tournament can be {act} while it is {' or '.join(allowed)};"
             f" this one is {tournament.state}"
         )
 
 
 def _check_room(conn: Connection, league_id: LeagueId) -> None:
     """Raises Conflict if the league has as many tournaments as it may have."""
-    row = conn.execute(
-        "select count(*) from tournaments where league_id = %s"
-        " and state not in ('finished', 'cancelled')",
-        (league_id,),
-    ).fetchone()
-    if row is not None and row[0] >= MOST_LIVE:
+    query = """select count(*) from tournaments
+        where league_id = %(league_id)s and state not in ('finished', 'cancelled')"""
+    count = fetch_one(conn, int, query, {"league_id": league_id})
+    if count >= MOST_LIVE:
         raise Conflict(f"finish or cancel one first: a league has at most {MOST_LIVE} at a time")
 
 
-def _checked_plan(wanted: NewTournament, season: Season) -> Plan:
+def _checked_plan(request: NewTournament, season: Season) -> Plan:
     """The plan, checked for the seats of the season. Under embargo the number of games and rounds
     must not depend on results, so that they tell nothing."""
-    plan = decode_plan(json.dumps(wanted.plan))
-    if wanted.embargo is not Embargo.PUBLIC:
+    plan = decode_plan(json.dumps(request.plan))
+    if request.embargo is not Embargo.PUBLIC:
         plan = _with_fixed_games(plan)
-    check_plan(plan, wanted.most_entrants, season.seats)
+    check_plan(plan, request.most_entrants, season.seats)
     return plan
 
 
@@ -317,19 +314,5 @@ def _with_fixed_games(plan: Plan) -> Plan:
     return msgspec.structs.replace(plan, stages=tuple(stages))
 
 
-def _select(conn: Connection, tail: str, arguments: Sequence[Any]) -> list[Tournament]:
-    with conn.cursor(row_factory=dict_row) as cur:
-        return [_tournament(row) for row in cur.execute(f"{TOURNAMENT} {tail}", arguments)]
-
-
-def _tournament(row: dict[str, Any]) -> Tournament:
-    return Tournament(
-        **{
-            **row,
-            "plan": decode_plan(json.dumps(row["plan"])),
-            "state": TournamentState(row["state"]),
-            "entry_rule": EntryRule(row["entry_rule"]),
-            "embargo": Embargo(row["embargo"]),
-            "draw_seed": bytes(row["draw_seed"]),
-        }
-    )
+def _with_plan(tournament: Tournament) -> Tournament:
+    return replace(tournament, plan=decode_plan(json.dumps(tournament.plan)))

@@ -9,9 +9,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Final
 
-from psycopg.rows import class_row
-
-from ladder.database.db import Connection
+from ladder.database.db import Connection, fetch
 from ladder.enums import Embargo
 from ladder.errors import Conflict, Invalid
 from ladder.ids import AgentId, LeagueId, SeasonId, TournamentId
@@ -150,10 +148,10 @@ def view_tournament(conn: Connection, viewer: Viewer, tournament: Tournament) ->
     inputs = courses.make_inputs(tournament, entered, log.published)
     games = courses.seen_games(conn, viewer, inputs, log.games)
     if games is log.games:
-        seen = courses.course_of_log(inputs, log)
+        visible = courses.course_of_log(inputs, log)
     else:
-        seen = courses.course_of_games(inputs, log, games)
-    view = _view(league, entered, inputs, seen)
+        visible = courses.course_of_games(inputs, log, games)
+    view = _view(league, entered, inputs, visible)
     sees_all = games is log.games and (
         tournament.embargo is Embargo.PUBLIC or is_host or tournament.state.is_over
     )
@@ -179,15 +177,15 @@ def view_of_games(
 
 
 def _view(
-    league: League, entered: tuple[Entrant, ...], inputs: TournamentInputs, seen: SeenCourse
+    league: League, entered: tuple[Entrant, ...], inputs: TournamentInputs, visible: SeenCourse
 ) -> TournamentView:
     return TournamentView(
         tournament=inputs.tournament,
         league=league,
-        state=_shown_state(inputs.tournament, seen.course),
+        state=_shown_state(inputs.tournament, visible.course),
         entrants=entered,
         inputs=inputs,
-        seen=seen,
+        seen=visible,
         sees_all=False,
         is_host=False,
         rounds={},
@@ -207,11 +205,9 @@ def _shown_state(tournament: Tournament, course: Course) -> TournamentState:
 
 
 def _rounds(conn: Connection, tournament_id: TournamentId) -> dict[str, RoundTimes]:
-    rows = conn.execute(
-        "select position, started_at, deadline_at, finished_at from tournament_rounds"
-        " where tournament_id = %s",
-        (tournament_id,),
-    )
+    query = """select position, started_at, deadline_at, finished_at from tournament_rounds
+        where tournament_id = %(tournament_id)s"""
+    rows = conn.execute(query, {"tournament_id": tournament_id})
     return {position: RoundTimes(*times) for position, *times in rows}
 
 
@@ -220,26 +216,23 @@ def _eta_seconds(conn: Connection, tournament: Tournament, course: Course) -> fl
     if tournament.state is not TournamentState.RUNNING:
         return None
     left = sum(
-        len(one.wanted)
-        for one in course.pairings
-        if one.state is State.READY and one.round == course.position
+        len(item.wanted)
+        for item in course.pairings
+        if item.state is State.READY and item.round == course.position
     )
-    slots = sum(one.slots for one in live_workers(conn) if "play.cpu" in one.queues)
+    slots = sum(item.slots for item in live_workers(conn) if "play.cpu" in item.queues)
     if not left or not slots:
         return None
     return usual.of(conn, tournament.season_id) * -(-left // slots)
 
 
-ROWS: Final = (
-    "select t.id, case when count(x.number) > 0 then count(x.number)"  # noqa: S608
-    "   else count(*) filter (where x.state = 'entered') end as entered,"
-    " coalesce(bool_or(x.number is not null), false) as has_course,"
-    f" {tournaments.HIDES} as hides,"
-    " min(a.id) as champion_id, min(a.name) as champion_name"
-    " from tournaments t left join tournament_entrants x on x.tournament_id = t.id"
-    " left join agents a on a.id = x.agent_id and x.number = t.champion"
-    " where t.id = any (%s) group by t.id"
-)
+ROWS: Final = f"""select t.id, case when count(x.number) > 0 then count(x.number)
+      else count(*) filter (where x.state = 'entered') end as entered,
+      coalesce(bool_or(x.number is not null), false) as has_course, {tournaments.HIDES} as hides,
+      min(a.id) as champion_id, min(a.name) as champion_name
+    from tournaments t left join tournament_entrants x on x.tournament_id = t.id
+    left join agents a on a.id = x.agent_id and x.number = t.champion
+    where t.id = any (%s) group by t.id"""
 MOST_RUNNING: Final = 5
 PLAYED: Final = (TournamentState.RUNNING, TournamentState.PAUSED)
 
@@ -291,7 +284,7 @@ def count_entrants(view: TournamentView) -> int:
     """Number of entrants: after the lock all of the seed order, also those that left since."""
     if view.inputs is not None:
         return len(view.inputs.entrants)
-    return sum(one.state is EntrantState.ENTERED for one in view.entrants)
+    return sum(entrant.state is EntrantState.ENTERED for entrant in view.entrants)
 
 
 def summary_of(view: TournamentView) -> TournamentSummary:
@@ -364,8 +357,7 @@ def list_running(
 def _read_rows(
     conn: Connection, tournament_ids: Sequence[TournamentId]
 ) -> Mapping[TournamentId, _Row]:
-    with conn.cursor(row_factory=class_row(_Row)) as cur:
-        return {row.id: row for row in cur.execute(ROWS, (list(tournament_ids),))}
+    return {row.id: row for row in fetch(conn, _Row, ROWS, (list(tournament_ids),))}
 
 
 def round_text(plan: Plan, position: str) -> str:
@@ -408,11 +400,11 @@ def find_place(conn: Connection, viewer: Viewer, match: Match, league: League) -
         return None
     tournament = tournaments.get_tournament(conn, match.tournament_id)
     view = view_tournament(conn, viewer, tournament)
-    games = [one for each in view.games.values() for one in each]
-    own = next((one for one in games if one.match_id == match.id), None)
+    games = [game for games_of_pairing in view.games.values() for game in games_of_pairing]
+    own = next((game for game in games if game.match_id == match.id), None)
     if own is None or view.course is None:
         return GamePlace(tournament, None, "", None)
-    pairing = next((one for one in view.course.pairings if str(one.key) == own.pairing), None)
+    pairing = next((game for game in view.course.pairings if str(game.key) == own.pairing), None)
     if pairing is None or not set(own.entrants) <= set(pairing.entrants):
         return GamePlace(tournament, None, "", None)
     following = _game_after(conn, viewer, own, games, league, tournament.season_id)
@@ -429,20 +421,20 @@ def _game_after(
     season_id: SeasonId,
 ) -> Match | None:
     later = [
-        one for one in games if one.outcome is GameOutcome.COUNTED and _order(one) > _order(own)
+        game for game in games if game.outcome is GameOutcome.COUNTED and _order(game) > _order(own)
     ]
     if not later:
         return None
     state = seasons.get_season(conn, season_id).state
-    for one in islice(sorted(later, key=_order), MOST_TRIED):
-        match = history.get_match(conn, one.match_id)
+    for game in islice(sorted(later, key=_order), MOST_TRIED):
+        match = history.get_match(conn, game.match_id)
         if match.episodes and may_see(viewer, replay_resource(match, league, state)):
             return match
     return None
 
 
-def _order(one: TournamentGame) -> tuple[Key, int, str]:
-    return Key.parse(one.pairing), one.game, one.match_id
+def _order(game: TournamentGame) -> tuple[Key, int, str]:
+    return Key.parse(game.pairing), game.game, game.match_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -459,7 +451,9 @@ def export(view: TournamentView, form: str, stage: int) -> Export:
     tournament = view.tournament
     if view.inputs is None or view.course is None or view.progress is None:
         raise Conflict("there is nothing to export before the lock")
-    names = {one.number: one.agent_name for one in view.inputs.entrants if one.number}
+    names = {
+        entrant.number: entrant.agent_name for entrant in view.inputs.entrants if entrant.number
+    }
     if form == "json":
         if not view.course.finished:
             raise Conflict(
@@ -467,8 +461,14 @@ def export(view: TournamentView, form: str, stage: int) -> Export:
                 " CSV and TRF exist already",
                 field="form",
             )
-        agents = {one.number: str(one.agent_id) for one in view.inputs.entrants if one.number}
-        scores = {one.number: one.score for one in view.inputs.entrants if one.number}
+        agents = {
+            entrant.number: str(entrant.agent_id)
+            for entrant in view.inputs.entrants
+            if entrant.number
+        }
+        scores = {
+            entrant.number: entrant.score for entrant in view.inputs.entrants if entrant.number
+        }
         content = export_json(view.inputs.event, view.progress, names, agents, scores)
         return Export(content, "application/json", f"{tournament.id}.json")
     if stage > len(view.course.fields):

@@ -159,22 +159,22 @@ def rejudgement_out(rejudgement: PairingRejudgement) -> PairingRejudgementOut:
     )
 
 
-def tournament_out(one: TournamentSummary) -> TournamentOut:
-    tournament = one.tournament
+def tournament_out(summary: TournamentSummary) -> TournamentOut:
+    tournament = summary.tournament
     names = [name for name in TournamentOut.model_fields if hasattr(tournament, name)]
     return TournamentOut(
         **{
             **{name: getattr(tournament, name) for name in names},
             "plan": json.loads(encode_plan(tournament.plan)),
             "plan_text": describe_plan(tournament.plan),
-            "state": one.state,
-            "entered": one.entered,
-            "draw_seed": one.seed_hex,
-            "position": one.position,
-            "champion": one.champion_id,
-            "champion_name": one.champion_name,
-            "no_champion": one.no_champion,
-            "problem": one.problem,
+            "state": summary.state,
+            "entered": summary.entered,
+            "draw_seed": summary.seed_hex,
+            "position": summary.position,
+            "champion": summary.champion_id,
+            "champion_name": summary.champion_name,
+            "no_champion": summary.no_champion,
+            "problem": summary.problem,
         }
     )
 
@@ -183,22 +183,22 @@ def one_tournament_out(view: TournamentView) -> OneTournamentOut:
     ranking = view.course.ranking if view.course else ()
     return OneTournamentOut(
         **dict(tournament_out(summary_of(view))),
-        drawn_behind=[entrant_out(one, ranking) for one in view.drawn_behind],
+        drawn_behind=[entrant_out(entrant, ranking) for entrant in view.drawn_behind],
     )
 
 
-def pairing_out(view: TournamentView, one: Pairing) -> PairingOut:
-    shown = one.shown_order
+def pairing_out(view: TournamentView, pairing: Pairing) -> PairingOut:
+    shown = pairing.shown_order
     agents = [None if number is None else view.entrant(number).agent_id for number in shown]
-    outcome = one.outcome
+    outcome = pairing.outcome
     return PairingOut(
-        key=str(one.key),
-        section=one.section,
-        title=one.title,
+        key=str(pairing.key),
+        section=pairing.section,
+        title=pairing.title,
         agents=list(agents),
         names=[view.name(number) for number in shown],
-        state=one.state,
-        reason=view.reason(one),
+        state=pairing.state,
+        reason=view.reason(pairing),
         order=[view.entrant(number).agent_id for number in outcome.order] if outcome else [],
         scores=list(outcome.scores) if outcome else [],
         outcome=outcome.text if outcome else None,
@@ -211,7 +211,7 @@ def pairing_out(view: TournamentView, one: Pairing) -> PairingOut:
                 state=game.state,
                 outcome=game.outcome,
             )
-            for game in view.games.get(str(one.key), [])
+            for game in view.games.get(str(pairing.key), [])
         ],
     )
 
@@ -230,16 +230,16 @@ def table_row_out(view: TournamentView, row: Standing) -> TableRowOut:
     )
 
 
-def entrant_out(one: Entrant, ranking: Sequence[int] = ()) -> EntrantOut:
+def entrant_out(entrant: Entrant, ranking: Sequence[int] = ()) -> EntrantOut:
     return EntrantOut(
-        agent_id=one.agent_id,
-        agent_name=one.agent_name,
-        team_id=one.team_id,
-        team_name=one.team_name,
-        state=one.state,
-        number=one.number,
-        place=ranking.index(one.number) + 1 if one.number in ranking else None,
-        is_remote=one.is_remote,
-        checked_in=one.checked_in_at is not None,
-        reason=one.reason,
+        agent_id=entrant.agent_id,
+        agent_name=entrant.agent_name,
+        team_id=entrant.team_id,
+        team_name=entrant.team_name,
+        state=entrant.state,
+        number=entrant.number,
+        place=ranking.index(entrant.number) + 1 if entrant.number in ranking else None,
+        is_remote=entrant.is_remote,
+        checked_in=entrant.checked_in_at is not None,
+        reason=entrant.reason,
     )

@@ -62,8 +62,8 @@ def create_tournament(
 ) -> OneTournamentOut:
     """Registration begins at once, unless it is a draft. The answer has the seed's digest."""
     season = permissions.visible_season(conn, viewer, tournament.season or league.slug)
-    made = tournaments.create_tournament(conn, league, season, tournament, viewer.user_id)
-    return _answer(conn, viewer, made.id)
+    created = tournaments.create_tournament(conn, league, season, tournament, viewer.user_id)
+    return _answer(conn, viewer, created.id)
 
 
 @operations("GET", "/tournaments", "List tournaments", problems=(404,))
@@ -127,9 +127,9 @@ def create_tournament_show(
     knows its address sees what it shows, without signing in."""
 
     def create() -> CreatedShowOut:
-        made, secret = shows.create_show(conn, tournament.id, UserId(str(viewer.user_id)), body)
+        show, secret = shows.create_show(conn, tournament.id, UserId(str(viewer.user_id)), body)
         address = f"{app_state.settings.base_url.rstrip('/')}/shows/{secret}"
-        return CreatedShowOut(**ShowOut.model_validate(made).model_dump(), address=address)
+        return CreatedShowOut(**ShowOut.model_validate(show).model_dump(), address=address)
 
     return once.run(create, keep=lambda made: made.model_copy(update={"address": None}))
 
@@ -320,11 +320,11 @@ def export_tournament(
 ) -> Response:
     """JSON holds everything that the course is computed from, once it is over. CSV is the table of
     a stage. TRF is FIDE's format for a Swiss stage."""
-    made = views.export(tournament, form, stage)
+    export = views.export(tournament, form, stage)
     return Response(
-        made.content,
-        media_type=made.media_type,
-        headers={"Content-Disposition": f'attachment; filename="{made.filename}"'},
+        export.content,
+        media_type=export.media_type,
+        headers={"Content-Disposition": f'attachment; filename="{export.filename}"'},
     )
 
 

@@ -64,14 +64,14 @@ def play(event: Event, progress: Progress) -> Course:
         run = stage_run(event, progress, number, field)
         stage = _run_stage(run)
         fields.append(field)
-        pairings += sorted(stage.pairings, key=lambda each: each.key)
+        pairings += sorted(stage.pairings, key=lambda item: item.key)
         paired.update(stage.paired)
         if not stage.finished:
             break
         order = stage_standings(run, stage.pairings)
         if number == len(event.plan.stages):
             ranking = _final_ranking(order, fields, event, progress, pairings)
-            stayed = [each for each in ranking if each not in progress.withdrawn]
+            stayed = [item for item in ranking if item not in progress.withdrawn]
             champion = stayed[0] if stayed else None
             drawn = drawn_winners(run, stage.pairings)
         else:
@@ -126,12 +126,12 @@ def _next_field(run: StageRun, order: Sequence[Standing], progress: Progress) ->
     seconds of other groups first.
     """
     going: list[tuple[int, int, int]] = []
-    for group in sorted({each.group for each in order}):
-        lines = [each for each in order if each.group == group]
+    for group in sorted({line.group for line in order}):
+        lines = [line for line in order if line.group == group]
         here = [
-            each.entrant
-            for each in lines
-            if (at := progress.withdrawn.get(each.entrant)) is None or at[0] > run.number
+            line.entrant
+            for line in lines
+            if (at := progress.withdrawn.get(line.entrant)) is None or at[0] > run.number
         ]
         kept = here[: run.stage.advance] or [lines[0].entrant]
         going += [(place, group, entrant) for place, entrant in enumerate(kept)]
@@ -150,30 +150,32 @@ def _final_ranking(
 
     Who withdrew or was disqualified, in any stage, stands behind all who stayed.
     """
-    ranking = [each.entrant for each in _by_rank(last)]
+    ranking = [item.entrant for item in _by_rank(last)]
     for number in range(len(fields) - 1, 0, -1):
         run = stage_run(event, progress, number, fields[number - 1])
-        table = stage_standings(run, [each for each in pairings if each.key.stage == number])
-        ranking += [each.entrant for each in _by_rank(table) if each.entrant not in ranking]
-    return tuple(sorted(ranking, key=lambda each: each in progress.withdrawn))
+        table = stage_standings(run, [item for item in pairings if item.key.stage == number])
+        ranking += [item.entrant for item in _by_rank(table) if item.entrant not in ranking]
+    return tuple(sorted(ranking, key=lambda item: item in progress.withdrawn))
 
 
 def _by_rank(table: Sequence[Standing]) -> list[Standing]:
-    return sorted(table, key=lambda each: (each.rank, each.group)) if table else []
+    return sorted(table, key=lambda line: (line.rank, line.group)) if table else []
 
 
 def _position(pairings: Sequence[Pairing]) -> Position:
-    open_rounds = [each.round for each in pairings if each.state in (State.WAITING, State.READY)]
+    open_rounds = [
+        pairing.round for pairing in pairings if pairing.state in (State.WAITING, State.READY)
+    ]
     if open_rounds:
         return min(open_rounds)
     # There are none at all if too few are left for the first round of a stage.
-    return max((each.round for each in pairings), default=(1, 1))
+    return max((pairing.round for pairing in pairings), default=(1, 1))
 
 
 def _stale(progress: Progress, pairings: Sequence[Pairing]) -> tuple[Key, ...]:
     members: Mapping[Key, list[int]] = {
-        each.key: sorted(entrant for entrant in each.entrants if entrant is not None)
-        for each in pairings
+        pairing.key: sorted(entrant for entrant in pairing.entrants if entrant is not None)
+        for pairing in pairings
     }
     return tuple(
         sorted(
@@ -197,24 +199,24 @@ def add_play_off(run: StageRun, course: StageCourse) -> StageCourse:
     assert isinstance(stage, Tables)
     if not course.finished or TieBreak.MORE_GAMES not in stage.tie_breaks:
         return course
-    last = max((each.key.round for each in course.pairings), default=0)
+    last = max((pairing.key.round for pairing in course.pairings), default=0)
     rounds: list[list[tuple[int, int, bool]]] = []
     for tie in _ties(run, stage, course):
         only_two = len(tie) == 2
         for n, pairs in enumerate(berger_rounds(len(tie))):
             if n == len(rounds):
                 rounds.append([])
-            rounds[n] += [(tie[one - 1], tie[two - 1], only_two) for one, two in pairs]
+            rounds[n] += [(tie[first - 1], tie[second - 1], only_two) for first, second in pairs]
     pairings: list[Pairing] = []
     for n, round in enumerate(rounds, 1):
-        for number, (one, two, only_two) in enumerate(round, 1):
+        for number, (first, second, only_two) in enumerate(round, 1):
             place = Place(
                 Key(run.number, last + n, number),
                 "play-off",
                 "Play-off",
                 "All tie-breaks before more games are equal, and the tie decides who goes on.",
             )
-            pairings.append(run.duel(place, (one, two), stage.series, needs_winner=only_two))
+            pairings.append(run.duel(place, (first, second), stage.series, needs_winner=only_two))
     return StageCourse((*course.pairings, *pairings), is_finished(pairings), course.paired)
 
 
@@ -228,20 +230,20 @@ def _ties(run: StageRun, stage: Tables, course: StageCourse) -> list[list[int]]:
     before = stage.tie_breaks[: stage.tie_breaks.index(TieBreak.MORE_GAMES)]
     cut = stage.advance or 1
     record = read_record(run, run.field, course.pairings)
-    after_last = max((each.key.round for each in course.pairings), default=0) + 1
+    after_last = max((item.key.round for item in course.pairings), default=0) + 1
     here = set(run.here(after_last))
-    found = []
+    ties = []
     for members in fields:
         members = sorted(
-            (each for each in members if each in here),
-            key=lambda each: run.seeds[each],
+            (item for item in members if item in here),
+            key=lambda item: run.seeds[item],
         )
         place = 0
         for group in tied_groups(members, record, before):
             if place < cut < place + len(group):
-                found.append(group)
+                ties.append(group)
             place += len(group)
-    return found
+    return ties
 
 
 def downstream(event: Event, course: Course, key: Key) -> tuple[Key, ...]:
@@ -251,25 +253,27 @@ def downstream(event: Event, course: Course, key: Key) -> tuple[Key, ...]:
     paired by results, these are all pairings of later rounds. All later stages depend on it.
     """
     stage = event.plan.stages[key.stage - 1]
-    reached: set[Key] = {each.key for each in course.pairings if each.key.stage > key.stage}
+    reached: set[Key] = {
+        pairing.key for pairing in course.pairings if pairing.key.stage > key.stage
+    }
     own = course.stage(key.stage)
     if isinstance(stage, SingleElimination | DoubleElimination):
-        found = {key}
-        for each in own:
-            if any(origin.key in found for origin in each.origins):
-                found.add(each.key)
-        reached |= found - {key}
+        fed = {key}
+        for pairing in own:
+            if any(origin.key in fed for origin in pairing.origins):
+                fed.add(pairing.key)
+        reached |= fed - {key}
     elif isinstance(stage, Swiss | Solo):
-        reached |= {each.key for each in own if each.key.round > key.round}
+        reached |= {pairing.key for pairing in own if pairing.key.round > key.round}
     else:
-        reached |= {each.key for each in own if each.section == "play-off"} - {key}
+        reached |= {pairing.key for pairing in own if pairing.section == "play-off"} - {key}
     return tuple(sorted(reached))
 
 
 def changed(before: Course, after: Course) -> tuple[Key, ...]:
     """Returns the pairings whose entrants or outcome differ, and those that only one course has."""
-    old = {each.key: each for each in before.pairings}
-    new = {each.key: each for each in after.pairings}
+    old = {pairing.key: pairing for pairing in before.pairings}
+    new = {pairing.key: pairing for pairing in after.pairings}
     return tuple(
         sorted(
             key
@@ -283,4 +287,4 @@ def changed(before: Course, after: Course) -> tuple[Key, ...]:
 
 
 def _known(entrants: tuple[int | None, ...]) -> list[int]:
-    return [each or 0 for each in entrants]
+    return [entrant or 0 for entrant in entrants]

@@ -55,20 +55,21 @@ class CrossTable:
 def bracket(course: Course, stage: int) -> Bracket:
     """Returns a drawing of the stage: a tree for a knock-out, else one column for each round."""
     pairings = course.stage(stage)
-    linked = any(origin.key for each in pairings for origin in each.origins)
+    linked = any(origin.key for pairing in pairings for origin in pairing.origins)
     return _tree(pairings) if linked else _columns(pairings)
 
 
 def _columns(pairings: Sequence[Pairing]) -> Bracket:
-    rounds = sorted({each.key.round for each in pairings})
+    rounds = sorted({pairing.key.round for pairing in pairings})
     boxes = []
     height = 0.0
     for column, round in enumerate(rounds):
-        members = [each for each in pairings if each.key.round == round]
-        boxes += [Box(each.key, column, row + 0.5) for row, each in enumerate(members)]
+        members = [pairing for pairing in pairings if pairing.key.round == round]
+        boxes += [Box(pairing.key, column, row + 0.5) for row, pairing in enumerate(members)]
         height = max(height, float(len(members)))
     titles = tuple(
-        next(each.title for each in pairings if each.key.round == round) for round in rounds
+        next(pairing.title for pairing in pairings if pairing.key.round == round)
+        for round in rounds
     )
     return Bracket(tuple(boxes), (), titles, height)
 
@@ -82,52 +83,56 @@ def _tree(pairings: Sequence[Pairing]) -> Bracket:
     bottom = 0.0
     for losers in (False, True):
         start, height = bottom, 0.0
-        for each in pairings:
-            if (each.section == "losers") is not losers or each.section == "third place":
+        for pairing in pairings:
+            if (pairing.section == "losers") is not losers or pairing.section == "third place":
                 continue
             feeding = [
                 at[origin.key]
-                for origin in each.origins
+                for origin in pairing.origins
                 if origin.key in at and origin.takes is Takes.WINNER
             ]
             if losers:
                 feeding = [y for y in feeding if y >= start]
             if feeding:
-                at[each.key] = sum(feeding) / len(feeding)
+                at[pairing.key] = sum(feeding) / len(feeding)
             else:
-                at[each.key] = start + height + 0.5
+                at[pairing.key] = start + height + 0.5
                 height += 1.0
         bottom = start + height
-    for each in pairings:
-        if each.key not in at:
-            at[each.key] = bottom + 0.5
+    for pairing in pairings:
+        if pairing.key not in at:
+            at[pairing.key] = bottom + 0.5
             bottom += 1.0
     _place_finals(pairings, at)
-    rounds = sorted({each.key.round for each in pairings})
+    rounds = sorted({pairing.key.round for pairing in pairings})
     column = {round: n for n, round in enumerate(rounds)}
     links = tuple(
-        Link(origin.key, each.key, origin.takes)
-        for each in pairings
-        for origin in each.origins
+        Link(origin.key, pairing.key, origin.takes)
+        for pairing in pairings
+        for origin in pairing.origins
         if origin.key is not None
     )
     titles = tuple(_column_title(pairings, round) for round in rounds)
-    boxes = tuple(Box(each.key, column[each.key.round], at[each.key]) for each in pairings)
+    boxes = tuple(
+        Box(pairing.key, column[pairing.key.round], at[pairing.key]) for pairing in pairings
+    )
     return Bracket(boxes, links, titles, bottom)
 
 
 def _place_finals(pairings: Sequence[Pairing], at: dict[Key, float]) -> None:
     """Puts the finals of a double elimination in a line with the last winners' pairing."""
-    winners = [each.key for each in pairings if each.section == "winners"]
+    winners = [pairing.key for pairing in pairings if pairing.section == "winners"]
     if winners:
-        for each in pairings:
-            if each.section == "final":
-                at[each.key] = at[winners[-1]]
+        for pairing in pairings:
+            if pairing.section == "final":
+                at[pairing.key] = at[winners[-1]]
 
 
 def _column_title(pairings: Sequence[Pairing], round: int) -> str:
     titles = dict.fromkeys(
-        each.title for each in pairings if each.key.round == round and each.section != "third place"
+        pairing.title
+        for pairing in pairings
+        if pairing.key.round == round and pairing.section != "third place"
     )
     return " / ".join(titles)
 
@@ -139,11 +144,11 @@ def cross_table(event: Event, course: Course, stage: int, group: int = 0) -> Cro
     if isinstance(plan, Groups) and group:
         field = tuple(divide_into_groups(field, plan.groups)[group - 1])
     cells: dict[tuple[int, int], float] = {}
-    for each in course.stage(stage):
-        outcome = each.outcome
+    for pairing in course.stage(stage):
+        outcome = pairing.outcome
         if outcome is None or len(outcome.order) != 2 or not set(outcome.order) <= set(field):
             continue
-        one, two = outcome.order
-        cells[one, two] = cells.get((one, two), 0.0) + outcome.scores[0]
-        cells[two, one] = cells.get((two, one), 0.0) + outcome.scores[1]
+        first, second = outcome.order
+        cells[first, second] = cells.get((first, second), 0.0) + outcome.scores[0]
+        cells[second, first] = cells.get((second, first), 0.0) + outcome.scores[1]
     return CrossTable(field, cells)

@@ -36,7 +36,7 @@ class _ValidityMatcher(ValidityMatcher):
     """Asks the same of each two players (C.1, C.3, prohibited pairs), in a quarter of the time."""
 
     def __init__(self, players: list[Player], forbidden_pairs: set[tuple[int, int]]) -> None:
-        self._forbidden = forbidden_pairs | {(two, one) for one, two in forbidden_pairs}
+        self._forbidden = forbidden_pairs | {(second, first) for first, second in forbidden_pairs}
         self._absolute_sides = {
             player.id: player.color_preference.side
             for player in players
@@ -46,11 +46,11 @@ class _ValidityMatcher(ValidityMatcher):
         super().__init__(players, forbidden_pairs)
 
     def is_allowed_pair(self, player_1: Player, player_2: Player) -> bool:
-        one, two = player_1.id, player_2.id
-        if one in player_2.opponents or (one, two) in self._forbidden:
+        first, second = player_1.id, player_2.id
+        if first in player_2.opponents or (first, second) in self._forbidden:
             return False
-        side = self._absolute_sides.get(one)
-        return side is None or side != self._absolute_sides.get(two)
+        side = self._absolute_sides.get(first)
+        return side is None or side != self._absolute_sides.get(second)
 
 
 class _Matcher(BracketMatcher):
@@ -63,7 +63,7 @@ class _Matcher(BracketMatcher):
         special = bracket.penultimate_pairing_bracket or bracket.last_pairing_bracket
         self._looks_at_byes = lower_is_last and not special
         at = QUALITY_CRITERIA.index(C7)
-        shifts = [each.get_shift(bracket) for each in QUALITY_CRITERIA]
+        shifts = [criterion.get_shift(bracket) for criterion in QUALITY_CRITERIA]
         self._bye_shift = sum(shifts[at:]) - bracket.low_bracket_bits + 3 * bracket.bracket_bits + 1
         self._bye_bits = max(0, bracket.bracket_bits - bracket.low_bracket_bits) + 3
         self._above_shift = sum(shifts[at:]) + 3 * bracket.bracket_bits + 1
@@ -197,10 +197,10 @@ def pair_dutch(report: Report, absent: frozenset[int]) -> DutchRound:
 def _relaxations(report: Report) -> Iterator[tuple[str, Report]]:
     yield "", report
     met = frozenset(
-        (number, each.opponent)
+        (number, played.opponent)
         for number, player in enumerate(report.players, 1)
-        for each in player.rounds
-        if number < each.opponent and each.color != "-"
+        for played in player.rounds
+        if number < played.opponent and played.color != "-"
     )
     last = frozenset(
         (number, player.rounds[-1].opponent)
@@ -225,8 +225,8 @@ def _relaxations(report: Report) -> Iterator[tuple[str, Report]]:
             replace(
                 player,
                 rounds=tuple(
-                    replace(each, result=FULL_BYE) if each.result == BYE else each
-                    for each in player.rounds
+                    replace(played, result=FULL_BYE) if played.result == BYE else played
+                    for played in player.rounds
                 ),
             )
             for player in bare.players
@@ -235,10 +235,10 @@ def _relaxations(report: Report) -> Iterator[tuple[str, Report]]:
     yield "somebody has a second bye", free
 
 
-def _without_opponent(each: RoundOf) -> RoundOf:
+def _without_opponent(played: RoundOf) -> RoundOf:
     """Keeps the points of a round and forgets the opponent and the seat."""
     from_points = {"1": FULL_BYE, "=": HALF_BYE, "0": ABSENT, "+": FULL_BYE, "-": ABSENT}
-    return RoundOf(0, "-", from_points.get(each.result, each.result))
+    return RoundOf(0, "-", from_points.get(played.result, played.result))
 
 
 def with_absent(report: Report, absent: frozenset[int]) -> Report:
@@ -263,8 +263,8 @@ def _first_round(report: Report, came: Sequence[int]) -> tuple[tuple[int, int], 
     if any(player.rounds for player in report.players) or report.forbidden & set(halves):
         return None
     pairs = [
-        (one, two) if (n % 2 == 0) == report.white_first else (two, one)
-        for n, (one, two) in enumerate(halves)
+        (first, second) if (n % 2 == 0) == report.white_first else (second, first)
+        for n, (first, second) in enumerate(halves)
     ]
     return (*pairs, *((each, 0) for each in came[2 * half :]))
 
@@ -278,7 +278,7 @@ def pair_by_the_rules(report: Report, absent: frozenset[int]) -> tuple[tuple[int
     came = [
         number
         for number, player in enumerate(report.players, 1)
-        if number not in absent or any(each.result != ABSENT for each in player.rounds)
+        if number not in absent or any(played.result != ABSENT for played in player.rounds)
     ]
     simple = _first_round(report, came)
     if simple is not None:
@@ -293,11 +293,11 @@ def pair_by_the_rules(report: Report, absent: frozenset[int]) -> tuple[tuple[int
             rank=numbers[number],
             results=[
                 RoundResult.model_construct(
-                    id=numbers.get(each.opponent, 0),
-                    color=ColorToken(each.color),
-                    result=ResultToken(each.result),
+                    id=numbers.get(played.opponent, 0),
+                    color=ColorToken(played.color),
+                    result=ResultToken(played.result),
                 )
-                for each in player.rounds
+                for played in player.rounds
             ],
         )
         for number, player in enumerate(with_absent(report, absent).players, 1)
@@ -309,7 +309,7 @@ def pair_by_the_rules(report: Report, absent: frozenset[int]) -> tuple[tuple[int
         configuration=XSectionConfiguration(first_round_color=report.white_first),
     )
     parsed = ParsedTrf(player_sections=sections, x_section=rules)
-    found = CorrectedDutchEngine.generate_pairings(parsed)
+    paired = CorrectedDutchEngine.generate_pairings(parsed)
     return tuple(
-        (came[pair.white - 1], came[pair.black - 1] if pair.black else 0) for pair in found
+        (came[pair.white - 1], came[pair.black - 1] if pair.black else 0) for pair in paired
     )

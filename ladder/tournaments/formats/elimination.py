@@ -34,7 +34,7 @@ def seed_order(places: int) -> list[int]:
     order = [1]
     while len(order) < places:
         size = 2 * len(order) + 1
-        order = [seed for one in order for seed in (one, size - one)]
+        order = [seed for better in order for seed in (better, size - better)]
     return order
 
 
@@ -138,42 +138,42 @@ def _losers_row(
 
 def run_elimination(run: StageRun, stage: SingleElimination | DoubleElimination) -> StageCourse:
     """Returns the course of a bracket."""
-    found: dict[Key, Pairing] = {}
+    pairings: dict[Key, Pairing] = {}
     for node in bracket_nodes(stage, run.number, len(run.field)):
-        found[node.key] = _run_node(run, stage, node, found)
-    return StageCourse(tuple(found.values()), is_finished(list(found.values())))
+        pairings[node.key] = _run_node(run, stage, node, pairings)
+    return StageCourse(tuple(pairings.values()), is_finished(list(pairings.values())))
 
 
 def _run_node(
     run: StageRun,
     stage: SingleElimination | DoubleElimination,
     node: Node,
-    found: Mapping[Key, Pairing],
+    pairings: Mapping[Key, Pairing],
 ) -> Pairing:
-    one, two = (_entrant(run, origin, found) for origin in node.origins)
-    reason = _reason(node, found)
+    first, second = (_entrant(run, origin, pairings) for origin in node.origins)
+    reason = _reason(node, pairings)
     place = Place(node.key, node.section, node.title, reason, node.origins)
-    if node.is_reset and one is not None and two is not None:
-        final = found[node.origins[0].key] if node.origins[0].key else None
+    if node.is_reset and first is not None and second is not None:
+        final = pairings[node.origins[0].key] if node.origins[0].key else None
         # The first entrant of the first final had not lost before. If it won, all is decided.
-        if final is not None and final.entrants[0] == two:
-            return run.void(place, (one, two))
-    if one == EMPTY and two == EMPTY:
+        if final is not None and final.entrants[0] == second:
+            return run.void(place, (first, second))
+    if first == EMPTY and second == EMPTY:
         return run.void(place)
-    if one == EMPTY and two is not None:
-        return run.bye(place, two)
-    if two == EMPTY and one is not None:
-        return run.bye(place, one)
-    if one is None or two is None:
-        return run.waiting(place, (one or None, two or None))
-    return run.duel(place, (one, two), stage.series, needs_winner=True)
+    if first == EMPTY and second is not None:
+        return run.bye(place, second)
+    if second == EMPTY and first is not None:
+        return run.bye(place, first)
+    if first is None or second is None:
+        return run.waiting(place, (first or None, second or None))
+    return run.duel(place, (first, second), stage.series, needs_winner=True)
 
 
-def _entrant(run: StageRun, origin: Origin, found: Mapping[Key, Pairing]) -> int | None:
+def _entrant(run: StageRun, origin: Origin, pairings: Mapping[Key, Pairing]) -> int | None:
     """Returns the entrant that comes from here, EMPTY if nobody will come, None if unknown."""
     if origin.key is None:
         return run.field[origin.number - 1] if origin.number <= len(run.field) else EMPTY
-    source = found[origin.key]
+    source = pairings[origin.key]
     if source.state is State.VOID:
         return EMPTY
     if source.outcome is None:
@@ -183,15 +183,15 @@ def _entrant(run: StageRun, origin: Origin, found: Mapping[Key, Pairing]) -> int
     return source.outcome.order[1] if len(source.outcome.order) > 1 else EMPTY
 
 
-def _reason(node: Node, found: Mapping[Key, Pairing]) -> str:
+def _reason(node: Node, pairings: Mapping[Key, Pairing]) -> str:
     if node.is_reset:
-        return _reason_of_reset(found, node.origins[0].key)
-    one, two = (origin.text() for origin in node.origins)
-    return f"The bracket joins {one} and {two}."
+        return _reason_of_reset(pairings, node.origins[0].key)
+    first, second = (origin.text() for origin in node.origins)
+    return f"The bracket joins {first} and {second}."
 
 
-def _reason_of_reset(found: Mapping[Key, Pairing], key: Key | None) -> str:
-    final = found[key] if key else None
+def _reason_of_reset(pairings: Mapping[Key, Pairing], key: Key | None) -> str:
+    final = pairings[key] if key else None
     if final is None or final.outcome is None:
         return "It is played only if the entrant from the losers' bracket wins the first final."
     winner = final.outcome.order[0]

@@ -26,7 +26,7 @@ def encode_course(course: Course) -> bytes:
     """Returns the whole course as canonical JSON, to compare two computations."""
     return msgspec.json.encode(
         {
-            "pairings": [(str(each.key), each) for each in course.pairings],
+            "pairings": [(str(pairing.key), pairing) for pairing in course.pairings],
             "position": course.position,
             "ranking": course.ranking,
             "fields": course.fields,
@@ -69,7 +69,7 @@ def export_json(
                 ],
                 "withdrawn": {str(n): at for n, at in sorted(progress.withdrawn.items())},
                 "fields": course.fields,
-                "pairings": [_pairing(each, progress, course) for each in course.pairings],
+                "pairings": [_pairing(pairing, progress, course) for pairing in course.pairings],
                 "ranking": course.ranking,
                 "champion": course.champion,
             },
@@ -80,7 +80,7 @@ def export_json(
 
 
 def _pairing(pairing: Pairing, progress: Progress, course: Course) -> dict[str, object]:
-    games = sorted(progress.results.get(pairing.key, ()), key=lambda each: each.number)
+    games = sorted(progress.results.get(pairing.key, ()), key=lambda game: game.number)
     outcome = pairing.outcome
     paired = course.published.get(pairing.round)
     return {
@@ -93,7 +93,7 @@ def _pairing(pairing: Pairing, progress: Progress, course: Course) -> dict[str, 
         "scores": outcome.scores if outcome else None,
         "rule_given_up": paired.note if paired else "",
         "decided_by": outcome.by.value if outcome else None,
-        "games": [_game(each) for each in games],
+        "games": [_game(game) for game in games],
     }
 
 
@@ -114,13 +114,13 @@ def export_csv(table: Sequence[Standing], names: Mapping[int, str]) -> str:
     ties = [name for name, _ in table[0].tie_breaks] if table else []
     unique = [f"tie-break {name}" if name in COLUMNS else name for name in ties]
     rows.writerow([*COLUMNS, *unique])
-    for each in table:
-        name = names.get(each.entrant, "")
+    for line in table:
+        name = names.get(line.entrant, "")
         if name[:1] in tuple("=+-@\t\r"):
             name = f"'{name}"
-        values = [value for _, value in each.tie_breaks]
-        row = [each.rank, each.entrant, name, each.group or "", f"{each.score:g}"]
-        rows.writerow([*row, each.played, each.wins, *values])
+        values = [value for _, value in line.tie_breaks]
+        row = [line.rank, line.entrant, name, line.group or "", f"{line.score:g}"]
+        rows.writerow([*row, line.played, line.wins, *values])
     return file.getvalue()
 
 
@@ -131,14 +131,14 @@ def export_trf(
     plan = event.plan.stages[stage - 1]
     assert isinstance(plan, Swiss), "only a Swiss stage has a report"
     run = stage_run(event, progress, stage, course.fields[stage - 1])
-    swiss = [each for each in course.stage(stage) if each.section != "play-off"]
+    swiss = [item for item in course.stage(stage) if item.section != "play-off"]
     rounds = [
-        [each for each in swiss if each.key.round == round]
-        for round in sorted({each.key.round for each in swiss})
+        [item for item in swiss if item.key.round == round]
+        for round in sorted({item.key.round for item in swiss})
     ]
     done = [round for round in rounds if is_finished(round)]
-    report = swiss_report(run, plan, done, [names.get(each, "") for each in run.field])
-    left = {run.seeds[each] for each in run.field if run.gone_after(each) is not None}
+    report = swiss_report(run, plan, done, [names.get(item, "") for item in run.field])
+    left = {run.seeds[item] for item in run.field if run.gone_after(item) is not None}
     return write_report(_with_ranks(report, left))
 
 

@@ -77,12 +77,12 @@ def color_seats(rounds: Sequence[Sequence[Heat]], seats: int) -> list[list[Heat]
             block = entrant, games.get(entrant, 0) // seats
             games[entrant] = games.get(entrant, 0) + 1
             mine = at_block.setdefault(block, [-1] * seats)
-            one = mine.index(-1)
+            free = mine.index(-1)
             two = at_heat[number].index(None)
-            if one != two:
-                _flip(at_block, at_heat, number, one, two)
-            mine[one] = number
-            at_heat[number][one] = block
+            if free != two:
+                _flip(at_block, at_heat, number, free, two)
+            mine[free] = number
+            at_heat[number][free] = block
     seated = iter(at_heat)
     return [
         [tuple(block[0] for block in next(seated) if block is not None) for _ in round]
@@ -94,12 +94,12 @@ def _flip(
     at_block: dict[tuple[int, int], list[int]],
     at_heat: list[list[tuple[int, int] | None]],
     heat: int,
-    one: int,
-    two: int,
+    first: int,
+    second: int,
 ) -> None:
-    """Frees seat ``one`` of the heat: exchanges two seats along the path that begins there."""
+    """Frees seat ``first`` of the heat: exchanges two seats along the path that begins there."""
     path: list[tuple[int, tuple[int, int], int]] = []
-    seat, other = one, two
+    seat, other = first, second
     while True:
         block = at_heat[heat][seat]
         if block is None:
@@ -113,7 +113,7 @@ def _flip(
         at_heat[number][held] = None
         at_block[block][held] = -1
     for number, block, held in path:
-        new = two if held == one else one
+        new = second if held == first else first
         at_heat[number][new] = block
         at_block[block][new] = number
 
@@ -147,10 +147,10 @@ def _swap_while_better(grid: Counts, cost: Floats) -> bool:
         move = among[:, heat]  # chair a's entrant in the heat of chair b
         gain = stay[:, None] + stay[None, :] - move - move.T + 2.0 * now
         gain[heat[:, None] == heat[None, :]] = 0.0
-        one, two = divmod(int(np.argmax(gain)), len(members))
-        if gain[one, two] <= 1e-9:
+        first, second = divmod(int(np.argmax(gain)), len(members))
+        if gain[first, second] <= 1e-9:
             break
-        where[[one, two]] = where[[two, one]]
+        where[[first, second]] = where[[second, first]]
         swaps += 1
     grid[:] = members[where].reshape(heats, seats)
     return swaps > 0
@@ -191,7 +191,7 @@ def run_heats(run: StageRun, stage: Heats) -> StageCourse:
 
 
 def _flat(rounds: Sequence[Sequence[Pairing]]) -> tuple[Pairing, ...]:
-    return tuple(each for round in rounds for each in round)
+    return tuple(heat for round in rounds for heat in round)
 
 
 def _plan(
@@ -214,8 +214,8 @@ def _order_of_turns(
     """Returns the order in which entrants take turns: fewer heats so far first, then as drawn."""
     games = _games(run, rounds)
     label = run.label(f"heats from round {len(rounds) + 1}")
-    drawn = draw_order(run.event.seed, label, [str(each) for each in here])
-    return tuple(sorted((run.seeds[int(each)] - 1 for each in drawn), key=lambda n: games[n]))
+    drawn = draw_order(run.event.seed, label, [str(entrant) for entrant in here])
+    return tuple(sorted((run.seeds[int(entrant)] - 1 for entrant in drawn), key=lambda n: games[n]))
 
 
 def plans_of_turns(
@@ -227,8 +227,10 @@ def plans_of_turns(
     """
     plans: dict[int, list[set[int]]] = {}
     before: list[int] = []
-    last = max((each.key.round for each in pairings), default=0)
-    rounds = [[each for each in pairings if each.key.round == n] for n in range(1, last + 1)]
+    last = max((pairing.key.round for pairing in pairings), default=0)
+    rounds = [
+        [pairing for pairing in pairings if pairing.key.round == n] for n in range(1, last + 1)
+    ]
     for number in range(1, last + 1):
         here = run.here(number)
         if here != before:
@@ -248,7 +250,7 @@ def missed_heats(run: StageRun, stage: Heats, pairings: Sequence[Pairing]) -> Co
         last = run.gone_after(entrant)
         if last and plans:
             first = max(number for number in plans if number <= last)
-            missed[entrant] = sum(entrant in each for each in plans[first][last + 1 - first :])
+            missed[entrant] = sum(entrant in heat for heat in plans[first][last + 1 - first :])
     return missed
 
 
@@ -264,20 +266,20 @@ def _planned_heats(
 
 def _games(run: StageRun, rounds: Sequence[Sequence[Pairing]]) -> Counter[int]:
     return Counter(
-        run.seeds[each] - 1
+        run.seeds[number] - 1
         for pairing in _flat(rounds)
-        for each in pairing.entrants
-        if each is not None
+        for number in pairing.entrants
+        if number is not None
     )
 
 
 def _encounters(run: StageRun, rounds: Sequence[Sequence[Pairing]]) -> NDArray[np.int64]:
     met = np.zeros((len(run.field), len(run.field)), np.int64)
     for pairing in _flat(rounds):
-        members = [run.seeds[each] - 1 for each in pairing.entrants if each is not None]
-        for one, two in combinations(members, 2):
-            met[one, two] += 1
-            met[two, one] += 1
+        members = [run.seeds[number] - 1 for number in pairing.entrants if number is not None]
+        for first, second in combinations(members, 2):
+            met[first, second] += 1
+            met[second, first] += 1
     return met
 
 
@@ -307,5 +309,5 @@ def solo_order(run: StageRun, round: Sequence[Pairing]) -> list[int]:
     """Returns the entrants of a finished round, highest reward first; who withdrew is last."""
     here = set(run.here(round[0].key.round + 1))
     outcomes = [pairing.outcome for pairing in round if pairing.outcome is not None]
-    points = {each.order[0]: each.scores[0] for each in outcomes}
-    return sorted(points, key=lambda each: (each not in here, -points[each], run.seeds[each]))
+    points = {item.order[0]: item.scores[0] for item in outcomes}
+    return sorted(points, key=lambda item: (item not in here, -points[item], run.seeds[item]))

@@ -249,8 +249,8 @@ def _describe_stage(stage: Stage, number: int) -> str:
     if breaks:
         parts.append(f"equal scores by {', '.join([*breaks, 'seed'])}")
     if stage.advance:
-        each = " of each group" if isinstance(stage, Groups) else ""
-        parts.append(f"the first {stage.advance}{each} go on")
+        where = " of each group" if isinstance(stage, Groups) else ""
+        parts.append(f"the first {stage.advance}{where} go on")
     return "; ".join(parts) + "."
 
 
@@ -263,8 +263,10 @@ def _describe_format(stage: Stage, number: int) -> str:
         case Swiss(rounds=rounds):
             return f"Swiss, {_counted(rounds, 'round')}; {TEAM_RULE}"
         case Gauntlet(heads=heads):
-            who = "the first entrant meets" if heads == 1 else f"the first {heads} entrants meet"
-            return f"Gauntlet: {who} each of the others; {MEAN_RULE}"
+            subject = (
+                "the first entrant meets" if heads == 1 else f"the first {heads} entrants meet"
+            )
+            return f"Gauntlet: {subject} each of the others; {MEAN_RULE}"
         case SingleElimination(third_place=third):
             return "Single elimination" + (" with a match for the third place" if third else "")
         case DoubleElimination(reset=reset):

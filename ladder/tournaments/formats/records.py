@@ -245,7 +245,7 @@ class Course:
 
     @cached_property
     def _by_key(self) -> dict[Key, Pairing]:
-        return {each.key: each for each in self.pairings}
+        return {pairing.key: pairing for pairing in self.pairings}
 
     def get(self, key: Key) -> Pairing:
         """Returns the pairing with this key; raises KeyError."""
@@ -253,7 +253,7 @@ class Course:
 
     def stage(self, number: int) -> tuple[Pairing, ...]:
         """Returns the pairings of a stage."""
-        return tuple(each for each in self.pairings if each.key.stage == number)
+        return tuple(pairing for pairing in self.pairings if pairing.key.stage == number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +302,9 @@ def decimal_text(value: Fraction, places: int = 6) -> str:
     return f"{float(value):.{places}f}".rstrip("0").rstrip(".")
 
 
-def texts_apart(one: Fraction, two: Fraction) -> tuple[str, str]:
+def texts_apart(first: Fraction, second: Fraction) -> tuple[str, str]:
     """Returns both numbers with 2 to 12 decimal places, as few as make the texts differ."""
-    places = next((n for n in range(2, 12) if decimal_text(one, n) != decimal_text(two, n)), 12)
-    return decimal_text(one, places), decimal_text(two, places)
+    places = next(
+        (n for n in range(2, 12) if decimal_text(first, n) != decimal_text(second, n)), 12
+    )
+    return decimal_text(first, places), decimal_text(second, places)

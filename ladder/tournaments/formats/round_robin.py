@@ -25,7 +25,7 @@ def berger_rounds(size: int, cycles: int = 1) -> list[list[tuple[int, int]]]:
         half = even // 2
         order = order[half:] + order[:half]
     return rounds + [
-        [(two, one) for one, two in pairs] for pairs in (rounds if cycles == 2 else [])
+        [(second, first) for first, second in pairs] for pairs in (rounds if cycles == 2 else [])
     ]
 
 
@@ -57,16 +57,18 @@ def _run_tables(
         for n, pairs in enumerate(berger_rounds(len(members), cycles)):
             if n == len(rounds):
                 rounds.append([])
-            rounds[n] += [(group, members[one - 1], members[two - 1]) for one, two in pairs]
+            rounds[n] += [
+                (group, members[first - 1], members[second - 1]) for first, second in pairs
+            ]
     pairings: list[Pairing] = []
     for n, round in enumerate(rounds, 1):
-        for number, (group, one, two) in enumerate(round, 1):
+        for number, (group, first, second) in enumerate(round, 1):
             section = f"group {group}" if isinstance(stage, Groups) else ""
             reason = f"Round {n} of Berger's table; everybody meets everybody."
             if section:
                 reason = f"Round {n} of Berger's table of {section}."
             place = Place(Key(run.number, n, number), section, f"Round {n}", reason)
-            pairings.append(run.duel(place, (one, two), stage.series, needs_winner=False))
+            pairings.append(run.duel(place, (first, second), stage.series, needs_winner=False))
     return StageCourse(tuple(pairings), is_finished(pairings))
 
 
@@ -74,7 +76,7 @@ def run_gauntlet(run: StageRun, stage: Gauntlet) -> StageCourse:
     """Returns the course of a gauntlet: each of the first entrants meets all the others."""
     heads, others = run.field[: stage.heads], run.field[stage.heads :]
     most = max(len(heads), len(others))
-    who = "The first entrant" if len(heads) == 1 else f"Each of the first {len(heads)} entrants"
+    subject = "The first entrant" if len(heads) == 1 else f"Each of the first {len(heads)} entrants"
     pairings: list[Pairing] = []
     for n in range(most):
         met = [
@@ -83,7 +85,7 @@ def run_gauntlet(run: StageRun, stage: Gauntlet) -> StageCourse:
             if (turn := (n + h) % most) < len(others)
         ]
         for number, (head, other) in enumerate(met, 1):
-            reason = f"{who} meets each of the others."
+            reason = f"{subject} meets each of the others."
             place = Place(Key(run.number, n + 1, number), "", f"Round {n + 1}", reason)
             pair = (head, other) if n % 2 == 0 else (other, head)
             pairings.append(run.duel(place, pair, stage.series, needs_winner=False))

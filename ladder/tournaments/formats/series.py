@@ -73,17 +73,17 @@ def wanted_game(duel: Duel, number: int) -> WantedGame:
 
 
 def _game_points(game: Game) -> dict[int, float]:
-    (one, two), (first, second) = game.entrants, game.places
+    (white, black), (first, second) = game.entrants, game.places
     gained = 0.5 if first == second else 1.0 if first < second else 0.0
-    return {one: gained, two: 1.0 - gained}
+    return {white: gained, black: 1.0 - gained}
 
 
 def _decided(duel: Duel, points: dict[int, float], complete: int) -> bool:
-    one, two = points.values()
+    first, second = points.values()
     left = duel.rules.pairs - complete
     if left > 0:
-        return duel.rules.stop_when_decided and abs(one - two) > 2 * left
-    return one != two or not duel.needs_winner
+        return duel.rules.stop_when_decided and abs(first - second) > 2 * left
+    return first != second or not duel.needs_winner
 
 
 def _needed_pairs(duel: Duel, points: dict[int, float], complete: int) -> int:
@@ -93,21 +93,21 @@ def _needed_pairs(duel: Duel, points: dict[int, float], complete: int) -> int:
         return 1
     if not duel.rules.stop_when_decided:
         return left
-    one, two = points.values()
-    lead = abs(one - two)
+    first, second = points.values()
+    lead = abs(first - second)
     return next(more for more in range(1, left + 1) if lead + 2 * more > 2 * (left - more))
 
 
 def _outcome(duel: Duel, points: dict[int, float], complete: int) -> Outcome:
-    one, two = duel.entrants
-    level = points[one] == points[two]
+    one, second = duel.entrants
+    level = points[one] == points[second]
     by = By.MORE_GAMES if complete > duel.rules.pairs else By.GAMES
     if level and duel.needs_winner:
         by = By.SEED
-    first = one if points[one] > points[two] else two
+    first = one if points[one] > points[second] else second
     if level:
         first = duel.better_seed
-    order = (first, two if first == one else one)
+    order = (first, second if first == one else one)
     gained = (points[order[0]], points[order[1]])
     score = f"{gained[0]:g} : {gained[1]:g}"
     text = {

@@ -83,18 +83,18 @@ class StageRun:
 
     def known_round(self, round: int, basis: str) -> PairedRound | None:
         """Returns the round as it was paired before, if it depended on the same things."""
-        known = self.progress.published.get((self.number, round))
-        return known if known is not None and known.basis == basis else None
+        published = self.progress.published.get((self.number, round))
+        return published if published is not None and published.basis == basis else None
 
-    def label(self, what: str) -> str:
+    def label(self, purpose: str) -> str:
         """Returns the label of a draw in this stage."""
-        return f"stage {self.number}/{what}"
+        return f"stage {self.number}/{purpose}"
 
     def games(self, key: Key, entrants: Sequence[int]) -> list[Game]:
         """Returns the accepted games of a pairing with these entrants."""
-        wanted = sorted(entrants)
+        numbers = sorted(entrants)
         return [
-            game for game in self.progress.results.get(key, ()) if sorted(game.entrants) == wanted
+            game for game in self.progress.results.get(key, ()) if sorted(game.entrants) == numbers
         ]
 
     def duel(
@@ -104,27 +104,29 @@ class StageRun:
         better = min(entrants, key=self.seeds.__getitem__)
         duel = Duel(place.key, entrants, rules, needs_winner, better, self.event.seed)
         judged = judge_series(duel, self.games(place.key, entrants))
-        outcome, wanted = judged.outcome, judged.wanted
-        gone = [each for each in entrants if self.gone_after(each) is not None]
+        outcome, planned = judged.outcome, judged.wanted
+        gone = [entrant for entrant in entrants if self.gone_after(entrant) is not None]
         if outcome is None and gone:
             later = set(self.here(place.key.round + 1))
-            gone = [each for each in gone if each not in later] or gone
-            outcome, wanted = self._walk_over(entrants, gone, needs_winner), ()
+            gone = [entrant for entrant in gone if entrant not in later] or gone
+            outcome, planned = self._walk_over(entrants, gone, needs_winner), ()
         state = State.READY if outcome is None else State.FINISHED
-        return self.pairing(place, entrants, state, outcome, wanted=wanted)
+        return self.pairing(place, entrants, state, outcome, wanted=planned)
 
     def _walk_over(self, entrants: tuple[int, int], gone: list[int], needs_winner: bool) -> Outcome:
         """Returns the outcome of a series that is not finished, by who left up to its round.
 
         So a walk-over stays as it was when the winner leaves too, and with it all later rounds.
         """
-        one, two = entrants
+        winner, loser = entrants
         if len(gone) == 1:
-            order = (two, one) if gone[0] == one else (one, two)
+            order = (loser, winner) if gone[0] == winner else (winner, loser)
             return Outcome(order, (1.0, 0.0), (0.0, 0.0), By.WALK_OVER, "walk-over")
         when = self.progress.withdrawn
-        first = min(entrants, key=lambda each: ([-part for part in when[each]], self.seeds[each]))
-        order = (first, two if first == one else one)
+        first = min(
+            entrants, key=lambda entrant: ([-part for part in when[entrant]], self.seeds[entrant])
+        )
+        order = (first, loser if first == winner else winner)
         if needs_winner:
             text = "both withdrew; the one who stayed longer goes on"
             return Outcome(order, (1.0, 0.0), (0.0, 0.0), By.WALK_OVER, text)
@@ -163,7 +165,7 @@ class StageRun:
         wanted: tuple[WantedGame, ...] = (),
     ) -> Pairing:
         origins = place.origins or tuple(
-            Origin(Takes.SEED, self.seeds[each]) for each in entrants if each is not None
+            Origin(Takes.SEED, self.seeds[entrant]) for entrant in entrants if entrant is not None
         )
         return Pairing(
             place.key,
@@ -180,4 +182,4 @@ class StageRun:
 
 def is_finished(pairings: Sequence[Pairing]) -> bool:
     """Whether nothing is left to play."""
-    return all(each.state in (State.FINISHED, State.VOID) for each in pairings)
+    return all(pairing.state in (State.FINISHED, State.VOID) for pairing in pairings)

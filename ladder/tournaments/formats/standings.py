@@ -48,8 +48,8 @@ def stage_standings(run: StageRun, pairings: Sequence[Pairing]) -> list[Standing
     lines: list[Standing] = []
     for group, members in _groups(run):
         order = _order_of_format(run, group, members, pairings)
-        stayed = order([each for each in members if run.gone_after(each) is None])
-        left = order([each for each in members if run.gone_after(each) is not None])
+        stayed = order([member for member in members if run.gone_after(member) is None])
+        left = order([member for member in members if run.gone_after(member) is not None])
         if stayed and left:
             text = "; ".join(filter(None, (stayed[-1].explanation, NEXT_LEFT)))
             stayed[-1] = replace(stayed[-1], explanation=text)
@@ -63,7 +63,7 @@ def _order_of_format(
     """Returns the function that orders some members of a table, given in seed order."""
     stage = run.stage
     if isinstance(stage, RoundRobin | Groups | Swiss | Gauntlet):
-        own = [each for each in pairings if set(each.entrants) <= set(members)]
+        own = [pairing for pairing in pairings if set(pairing.entrants) <= set(members)]
         record = read_record(run, members, own)
         return partial(_table, record, stage.tie_breaks, group)
     if isinstance(stage, Heats):
@@ -125,7 +125,9 @@ def _explain_heats(scores: HeatScores, entrant: int, below: int) -> str:
         if scores.is_even:
             wins = scores.wins
             return f"same points; heats won: {wins[entrant]}; the next has {wins[below]}"
-        shares = [f"{scores.wins[each]} of {scores.counted(each)}" for each in (entrant, below)]
+        shares = [
+            f"{scores.wins[number]} of {scores.counted(number)}" for number in (entrant, below)
+        ]
         return f"same points per heat; heats won: {shares[0]}; the next has {shares[1]}"
     return "all equal; better seed"
 
@@ -135,24 +137,24 @@ def _knockout_table(
 ) -> list[Standing]:
     """Orders by the round in which each entrant left; those who are still in come first."""
     stage = run.stage
-    left_at = {each: _last_place(run, each, pairings) for each in members}
+    left_at = {item: _last_place(run, item, pairings) for item in members}
     order = sorted(members, key=left_at.__getitem__)
     shared = isinstance(stage, SingleElimination | DoubleElimination)
     lines: list[Standing] = []
     for n, entrant in enumerate(order, 1):
         same = shared and lines and left_at[order[n - 2]] == left_at[entrant]
         own = [
-            each for each in pairings if each.outcome is not None and entrant in each.outcome.order
+            item for item in pairings if item.outcome is not None and entrant in item.outcome.order
         ]
-        met = [each for each in own if each.outcome and each.outcome.by is not By.BYE]
-        wins = sum(each.outcome.order[0] == entrant for each in met if each.outcome)
+        met = [item for item in own if item.outcome and item.outcome.by is not By.BYE]
+        wins = sum(item.outcome.order[0] == entrant for item in met if item.outcome)
         if isinstance(stage, Solo):
             wins = 0
         score = own[-1].outcome.score_of(entrant) if own and own[-1].outcome else 0.0
         if shared:
             score = float(wins)
         if isinstance(stage, Solo):
-            below = [left_at[each] for each in order[n : n + 1]]
+            below = [left_at[item] for item in order[n : n + 1]]
             text = _explain_solo(run.number, left_at[entrant], below)
         else:
             text = f"last in: {own[-1].title}" if own and own[-1].title else ""
@@ -170,11 +172,13 @@ def drawn_winners(run: StageRun, pairings: Sequence[Pairing]) -> tuple[int, ...]
     if not isinstance(run.stage, Solo) or run.number > 1:
         return ()
     places = {
-        each: _last_place(run, each, pairings) for each in run.field if run.gone_after(each) is None
+        number: _last_place(run, number, pairings)
+        for number in run.field
+        if run.gone_after(number) is None
     }
     best = min(places.values(), default=None)
-    found = [each for each in run.field if places.get(each, ()) == best]
-    return tuple(found) if len(found) > 1 else ()
+    drawn = [number for number in run.field if places.get(number, ()) == best]
+    return tuple(drawn) if len(drawn) > 1 else ()
 
 
 def _explain_solo(stage: int, last: LastPlace, below: Sequence[LastPlace]) -> str:
@@ -199,7 +203,11 @@ def _last_place(run: StageRun, entrant: int, pairings: Sequence[Pairing]) -> Las
     The last round that the entrant reached counts first. Then come unfinished or finished, place
     and points there. In a bracket all who lost in one round are equal.
     """
-    own = [each for each in pairings if entrant in each.entrants and each.state is not State.VOID]
+    own = [
+        pairing
+        for pairing in pairings
+        if entrant in pairing.entrants and pairing.state is not State.VOID
+    ]
     if not own:  # it waits for the second round
         return (-2.0, 0.0, 0.0, 0.0)
     last = own[-1]
@@ -232,7 +240,7 @@ class HeatScores:
     @cached_property
     def is_even(self) -> bool:
         """Whether the same number of heats counts for everybody, so that points order them."""
-        return len({self.counted(each) for each in self.points}) < 2
+        return len({self.counted(entrant) for entrant in self.points}) < 2
 
     def points_a_heat(self, entrant: int) -> Fraction:
         """Returns the exact mean."""
@@ -252,8 +260,10 @@ def score_heats(
     wins = dict.fromkeys(run.field, 0)
     for pairing in pairings:
         if pairing.outcome is not None:
-            for each, gained in zip(pairing.outcome.order, pairing.outcome.scores, strict=True):
-                points[each] += gained
-                played[each] += 1
+            for entrant, gained in zip(pairing.outcome.order, pairing.outcome.scores, strict=True):
+                points[entrant] += gained
+                played[entrant] += 1
             wins[pairing.outcome.order[0]] += 1
-    return HeatScores(points, played, wins, {each: missed.get(each, 0) for each in run.field})
+    return HeatScores(
+        points, played, wins, {entrant: missed.get(entrant, 0) for entrant in run.field}
+    )

@@ -34,28 +34,28 @@ def run_swiss(run: StageRun, stage: Swiss) -> StageCourse:
         if not is_finished(rounds[-1]):
             break
     done = len(rounds) == stage.rounds and is_finished(rounds[-1])
-    return StageCourse(tuple(each for round in rounds for each in round), done, run.paired)
+    return StageCourse(tuple(pairing for round in rounds for pairing in round), done, run.paired)
 
 
 def pair_round(run: StageRun, stage: Swiss, rounds: Sequence[Sequence[Pairing]]) -> PairedRound:
     """Pairs the round after these, or returns it as it was paired before on the same basis."""
     number = len(rounds) + 1
     here = set(run.here(number))
-    absent = frozenset(run.seeds[each] for each in run.field if each not in here)
+    absent = frozenset(run.seeds[entrant] for entrant in run.field if entrant not in here)
     report = swiss_report(run, stage, rounds, ["-"] * len(run.field))
     text = write_report(report) + " ".join(map(str, sorted(absent)))
     basis = hashlib.sha256(text.encode()).hexdigest()
-    known = run.known_round(number, basis)
-    if known is None:
-        known = _pair(run, report, absent, basis)
-    run.paired[run.number, number] = known
-    return known
+    paired = run.known_round(number, basis)
+    if paired is None:
+        paired = _pair(run, report, absent, basis)
+    run.paired[run.number, number] = paired
+    return paired
 
 
 def _pair(run: StageRun, report: Report, absent: frozenset[int], basis: str) -> PairedRound:
-    here = [each for n, each in enumerate(run.field, 1) if n not in absent]
+    here = [entrant for n, entrant in enumerate(run.field, 1) if n not in absent]
     if len(here) < 2:
-        return PairedRound(basis, tuple((each,) for each in here))
+        return PairedRound(basis, tuple((entrant,) for entrant in here))
     from ladder.tournaments.formats.dutch import pair_dutch  # py4swiss is slow to import
 
     found = pair_dutch(report, absent)
@@ -68,29 +68,29 @@ def _pairings_of_round(
 ) -> list[Pairing]:
     number = len(rounds) + 1
     score = swiss_scores(run, rounds)
-    here = [each for pair in paired.pairs for each in pair]
-    made = []
+    here = [entrant for pair in paired.pairs for entrant in pair]
+    pairings = []
     for n, pair in enumerate(paired.pairs, 1):
         key = Key(run.number, number, n)
-        reason = _reason([score[each] for each in pair], paired.note)
+        reason = _reason([score[entrant] for entrant in pair], paired.note)
         if not paired.note:
             reason += _team_mates(run, pair, here, score)
         place = Place(key, "", f"Round {number}", reason)
         if len(pair) == 1:
-            made.append(run.bye(place, pair[0]))
+            pairings.append(run.bye(place, pair[0]))
         else:
-            made.append(run.duel(place, (pair[0], pair[1]), stage.series, needs_winner=False))
-    return made
+            pairings.append(run.duel(place, (pair[0], pair[1]), stage.series, needs_winner=False))
+    return pairings
 
 
 def _reason(scores: Sequence[float], note: str) -> str:
     if len(scores) == 1:
         return "The number of entrants is odd; the Dutch system gives one of them the bye."
-    one, two = sorted(scores, reverse=True)
+    higher, lower = sorted(scores, reverse=True)
     text = (
-        f"Both have {one:g} points and have not met."
-        if one == two
-        else f"Floated: {one:g} and {two:g} points; no pairing within the scores was possible."
+        f"Both have {higher:g} points and have not met."
+        if higher == lower
+        else f"Floated: {higher:g} and {lower:g} points; no pairing within the scores was possible."
     )
     if note:
         text = f"{text.split(' and have')[0].rstrip('.')}. The rules allow no pairing, so {note}."
@@ -101,18 +101,18 @@ def _team_mates(
     run: StageRun, pair: Sequence[int], here: Sequence[int], score: Mapping[int, float]
 ) -> str:
     """Says which entrants with the same score the floated one could not meet, being of its team."""
-    if len({score[each] for each in pair}) < 2:
+    if len({score[player] for player in pair}) < 2:
         return ""
     floated = max(pair, key=score.__getitem__)
     mates = [
-        each
-        for each in here
-        if score[each] == score[floated]
-        and (min(each, floated), max(each, floated)) in run.event.prohibited
+        player
+        for player in here
+        if score[player] == score[floated]
+        and (min(player, floated), max(player, floated)) in run.event.prohibited
     ]
     if not mates:
         return ""
-    names = ", ".join(f"{{{each}}}" for each in [floated, *mates[:-1]])
+    names = ", ".join(f"{{{player}}}" for player in [floated, *mates[:-1]])
     return f" {names} and {{{mates[-1]}}} are of one team."
 
 

@@ -59,7 +59,7 @@ class Record:
         """Returns the sum of these values, one for each pairing of the entrant, or their mean."""
         if not self.by_mean:
             return sum(values)
-        total = sum((Fraction(each) for each in values), Fraction())
+        total = sum((Fraction(value) for value in values), Fraction())
         return total / max(1, len(self.duels[entrant]))
 
     def name(self, value: str) -> str:
@@ -102,16 +102,16 @@ def order_by_tie_breaks(
     _split(list(entrants), record, _steps(tie_breaks), ranked)
     shown = [(SCORE_A_PAIRING, record.scores)] if record.by_mean else []
     shown += [
-        (record.name(each.value), _VALUES[each](entrants, record))
-        for each in tie_breaks
-        if each not in WITHOUT_COLUMN
+        (record.name(item.value), _VALUES[item](entrants, record))
+        for item in tie_breaks
+        if item not in WITHOUT_COLUMN
     ]
     ranked = [
         replace(
-            each,
-            values=tuple((name, _text(values[each.entrant])) for name, values in shown),
+            item,
+            values=tuple((name, _text(values[item.entrant])) for name, values in shown),
         )
-        for each in ranked
+        for item in ranked
     ]
     if ranked:
         ranked[-1] = replace(ranked[-1], explanation="")
@@ -135,7 +135,7 @@ class _Step:
 
 
 def _steps(tie_breaks: Sequence[TieBreak]) -> list[_Step]:
-    by_tie_break = [_Step(each.value, _VALUES[each]) for each in tie_breaks]
+    by_tie_break = [_Step(tie_break.value, _VALUES[tie_break]) for tie_break in tie_breaks]
     return [_Step("score", _scores), *by_tie_break]
 
 
@@ -181,72 +181,75 @@ def _parts(group: Sequence[int], values: Mapping[int, Value]) -> list[list[int]]
     """Divides a group by value, highest first; keeps the order among equal ones."""
     if not values:
         return [list(group)]
-    levels = sorted({values[each] for each in group}, reverse=True)
-    return [[each for each in group if values[each] == level] for level in levels]
+    levels = sorted({values[entrant] for entrant in group}, reverse=True)
+    return [[entrant for entrant in group if values[entrant] == level] for level in levels]
 
 
 def _scores(group: Sequence[int], record: Record) -> Mapping[int, Value]:
-    return {each: record.scores[each] for each in group}
+    return {entrant: record.scores[entrant] for entrant in group}
 
 
 def _direct(group: Sequence[int], record: Record) -> Mapping[int, float]:
     """Points against each other; nothing unless all of the group met each other."""
     members = set(group)
     points: dict[int, float] = {}
-    for each in group:
-        against = [duel for duel in record.duels[each] if duel.opponent in members]
-        if {duel.opponent for duel in against} != members - {each}:
+    for entrant in group:
+        against = [duel for duel in record.duels[entrant] if duel.opponent in members]
+        if {duel.opponent for duel in against} != members - {entrant}:
             return {}
-        points[each] = sum(duel.score for duel in against)
+        points[entrant] = sum(duel.score for duel in against)
     return points
 
 
 def _buchholz(group: Sequence[int], record: Record) -> Mapping[int, Value]:
     return {
-        each: record.total(
-            each,
+        entrant: record.total(
+            entrant,
             (
                 record.scores[duel.opponent]
                 if duel.played and duel.opponent is not None
-                else record.scores[each]
-                for duel in record.duels[each]
+                else record.scores[entrant]
+                for duel in record.duels[entrant]
             ),
         )
-        for each in group
+        for entrant in group
     }
 
 
 def _sonneborn_berger(group: Sequence[int], record: Record) -> Mapping[int, Value]:
     return {
-        each: record.total(
-            each,
+        entrant: record.total(
+            entrant,
             (  # the doubled score is a whole number, so fractions stay exact
                 int(2 * duel.score) * record.scores[duel.opponent] / 2
-                for duel in record.duels[each]
+                for duel in record.duels[entrant]
                 if duel.played and duel.opponent is not None
             ),
         )
-        for each in group
+        for entrant in group
     }
 
 
 def _wins(group: Sequence[int], record: Record) -> Mapping[int, Value]:
     return {
-        each: record.total(
-            each, (float(duel.score == 1.0 and duel.played) for duel in record.duels[each])
+        entrant: record.total(
+            entrant, (float(duel.score == 1.0 and duel.played) for duel in record.duels[entrant])
         )
-        for each in group
+        for entrant in group
     }
 
 
 def _game_points(group: Sequence[int], record: Record) -> Mapping[int, Value]:
     return {
-        each: record.total(each, (duel.points for duel in record.duels[each])) for each in group
+        entrant: record.total(entrant, (duel.points for duel in record.duels[entrant]))
+        for entrant in group
     }
 
 
 def _play_off(group: Sequence[int], record: Record) -> Mapping[int, float]:
-    return {each: record.play_off.get(each, 0.0) for each in group} if record.play_off else {}
+    return (
+        {entrant: record.play_off.get(entrant, 0.0) for entrant in group} if record.play_off else {}
+    )
 
 
 _VALUES: dict[TieBreak, Callable[[Sequence[int], Record], Mapping[int, Value]]] = {

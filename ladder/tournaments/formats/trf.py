@@ -46,7 +46,7 @@ class Player:
     @property
     def points(self) -> int:
         """Tenths of a point."""
-        return sum(POINTS[each.result] for each in self.rounds)
+        return sum(POINTS[played.result] for played in self.rounds)
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def write_report(report: Report) -> str:
     lines = [f"012 {_clean(report.name)}", f"062 {len(report.players)}", "092 Individual: Dutch"]
     lines += [_player_line(n, player) for n, player in enumerate(report.players, 1)]
     lines += [f"XXR {report.rounds}", f"XXC {'white1' if report.white_first else 'black1'}"]
-    lines += [f"XXP {one} {two}" for one, two in sorted(report.forbidden)]
+    lines += [f"XXP {first} {second}" for first, second in sorted(report.forbidden)]
     return "\n".join(lines) + "\n"
 
 
@@ -75,9 +75,9 @@ def _player_line(number: int, player: Player) -> str:
     head = f"001 {number:4d}      {_clean(player.name)[:33]:33s}".ljust(80)
     points = f"{player.points // 10}.{player.points % 10}"
     line = f"{head}{points:>4s} {player.rank:4d}"
-    for each in player.rounds:
-        opponent = f"{each.opponent:4d}" if each.opponent else "0000"
-        line += f"  {opponent} {each.color} {each.result}"
+    for played in player.rounds:
+        opponent = f"{played.opponent:4d}" if played.opponent else "0000"
+        line += f"  {opponent} {played.color} {played.result}"
     return line
 
 
@@ -91,7 +91,7 @@ def renumber(
 ) -> frozenset[tuple[int, int]]:
     """Returns pairs under other numbers; leaves out pairs with an unknown member."""
     return frozenset(
-        (min(numbers[one], numbers[two]), max(numbers[one], numbers[two]))
-        for one, two in pairs
-        if one in numbers and two in numbers
+        (min(numbers[first], numbers[second]), max(numbers[first], numbers[second]))
+        for first, second in pairs
+        if first in numbers and second in numbers
     )
