@@ -205,10 +205,10 @@ class ObjectStoreBlobs:
     def open(self, digest: str) -> Iterator[bytes]:
         try:
             with _answering():
-                found = obstore.get(self._store, _blob_key(digest))
+                result = obstore.get(self._store, _blob_key(digest))
         except FileNotFoundError:
             raise NotFound("the file has been deleted") from None
-        return _pieces(found)
+        return _pieces(result)
 
     def path(self, digest: str) -> Path | None:
         if self._folder is None:
@@ -246,10 +246,10 @@ class ObjectStoreBlobs:
     def delete_unfinished(self, before: datetime) -> int:
         with _answering():
             stale = [
-                each["path"]
+                upload["path"]
                 for page in obstore.list(self._store, INCOMING)
-                for each in page
-                if each["last_modified"] < before
+                for upload in page
+                if upload["last_modified"] < before
             ]
             for path in stale:
                 with suppress(FileNotFoundError):
@@ -260,13 +260,13 @@ class ObjectStoreBlobs:
         """Yields the digest of each blob and the time when it was stored, ordered by digest."""
         with _answering():
             for page in obstore.list(self._store, STORED):
-                for each in page:
-                    yield each["path"].rpartition("/")[2], each["last_modified"]
+                for blob in page:
+                    yield blob["path"].rpartition("/")[2], blob["last_modified"]
 
 
-def _pieces(found: GetResult) -> Iterator[bytes]:
+def _pieces(result: GetResult) -> Iterator[bytes]:
     with _answering():
-        for piece in found.stream(min_chunk_size=CHUNK_BYTES):
+        for piece in result.stream(min_chunk_size=CHUNK_BYTES):
             yield bytes(piece)
 
 

@@ -17,13 +17,18 @@ from ladder.database.db import Connection
 LOCK: Final = 0x626C6F62  # "blob": class of the advisory locks, one per digest
 BATCH: Final = 500
 """Most digests in one transaction: each takes a lock of the server."""
-NAMED: Final = (
-    "select s.digest from submissions s join agents a on a.id = s.agent_id"
-    " join teams t on t.id = a.team_id where s.digest = any (%(digests)s) and t.erased_at is null"
-    " union select log_digest from seats where log_digest = any (%(digests)s)"
-    " union select digest from pictures where digest = any (%(digests)s)"
-    " union select replay_digest from episodes where replay_digest = any (%(digests)s)"
-)
+NAMED: Final = """select s.digest from submissions s join agents a on a.id = s.agent_id
+    join teams t on t.id = a.team_id
+    where s.digest = any (%(digests)s) and t.erased_at is null
+    union
+    select log_digest from seats
+    where log_digest = any (%(digests)s)
+    union
+    select digest from pictures
+    where digest = any (%(digests)s)
+    union
+    select replay_digest from episodes
+    where replay_digest = any (%(digests)s)"""
 """SQL: those of the digests that a row still names."""
 
 

@@ -36,12 +36,12 @@ def begin_request(
     Raises Conflict if the key was used for a different request. Raises Conflict also if another
     transaction began the request and stored no answer.
     """
-    made = conn.execute(
-        "insert into idempotency_keys (user_id, key, request_digest) values (%s, %s, %s)"
-        " on conflict (user_id, key) do nothing",
-        (user_id, key, request_digest),
+    inserted = conn.execute(
+        """insert into idempotency_keys (user_id, key, request_digest)
+        values (%(user_id)s, %(key)s, %(request_digest)s) on conflict (user_id, key) do nothing""",
+        {"user_id": user_id, "key": key, "request_digest": request_digest},
     )
-    if made.rowcount == 1:
+    if inserted.rowcount == 1:
         return None
     row = conn.execute(
         "select request_digest, status, body from idempotency_keys where user_id = %s and key = %s",

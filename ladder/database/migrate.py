@@ -34,6 +34,7 @@ from typing import Final, TypeVar
 import psycopg
 from psycopg import errors, sql
 
+from ladder.database.db import exists, fetch, fetch_one, insert
 from ladder.errors import LadderError
 from ladder.ids import time_part
 from ladder.telemetry import log_event
@@ -99,12 +100,12 @@ def phase_of(name: str) -> Phase:
     """Returns the phase that a file's name gives. Raises ValueError for another form of name."""
     if name == FIRST:
         return Phase.BEFORE
-    found = NAME.fullmatch(name)
-    if found is None:
+    match = NAME.fullmatch(name)
+    if match is None:
         raise ValueError(
             f"{name}: name the file NNNN_before_*.sql, NNNN_fill_*.sql or NNNN_after_*.sql"
         )
-    return Phase(found.group(1))
+    return Phase(match.group(1))
 
 
 def dropped_functions(name: str, text: str) -> list[str]:
@@ -118,35 +119,43 @@ def dropped_functions(name: str, text: str) -> list[str]:
 
 def phase_violations(name: str, text: str) -> list[str]:
     """Returns the forbidden statements of a migration: ``file:line: statement; remedy``."""
-    found = [(at, what, CURRENT) for at, what in _find_in_statements(FUNCTION, text)]
+    violations = [(at, statement, CURRENT) for at, statement in _find_in_statements(FUNCTION, text)]
     if phase_of(name) is Phase.FILL:
-        found += [(at, what, OUTSIDE) for at, what in _other_statements(text)]
+        violations += [(at, statement, OUTSIDE) for at, statement in _other_statements(text)]
     elif phase_of(name) is Phase.BEFORE:
-        found += [
-            (at, what, remedy)
+        violations += [
+            (at, statement, remedy)
             for pattern, remedy in DESTRUCTIVE
-            for at, what in _find_in_statements(pattern, text)
+            for at, statement in _find_in_statements(pattern, text)
         ]
-        found += [(at, what, FILLED) for at, what in _required_columns_without_default(text)]
-    lines = [(text.count("\n", 0, at) + 1, what, remedy) for at, what, remedy in sorted(found)]
-    return [f"{name}:{line}: {' '.join(what.split())}; {remedy}" for line, what, remedy in lines]
+        violations += [
+            (at, statement, FILLED) for at, statement in _required_columns_without_default(text)
+        ]
+    lines = [
+        (text.count("\n", 0, at) + 1, statement, remedy)
+        for at, statement, remedy in sorted(violations)
+    ]
+    return [
+        f"{name}:{line}: {' '.join(statement.split())}; {remedy}"
+        for line, statement, remedy in lines
+    ]
 
 
 def _without_comments_and_strings(text: str) -> str:
     """Replaces comments and strings by blanks; positions stay the same."""
-    return NO_STATEMENT.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), text)
+    return NO_STATEMENT.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
 
 
 def _statements(text: str) -> Iterator[tuple[int, str]]:
     """Yields each statement and its position."""
-    for found in re.finditer(r"[^;]+", _without_comments_and_strings(text)):
-        yield found.start(), found.group()
+    for match in re.finditer(r"[^;]+", _without_comments_and_strings(text)):
+        yield match.start(), match.group()
 
 
 def _find_in_statements(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, str]]:
     for start, statement in _statements(text):
-        for found in pattern.finditer(statement):
-            yield start + found.start(), found.group()
+        for match in pattern.finditer(statement):
+            yield start + match.start(), match.group()
 
 
 def _other_statements(text: str) -> Iterator[tuple[int, str]]:
@@ -162,13 +171,13 @@ def _required_columns_without_default(text: str) -> Iterator[tuple[int, str]]:
     for start, statement in _statements(text):
         if not re.match(r"\s*alter\s+table\b", statement, FLAGS):
             continue
-        for found in ADD_COLUMN.finditer(statement):
-            if not OWN_VALUE.search(found.group()):
-                yield start + found.start(), found.group()
-        for found in SET_NOT_NULL.finditer(statement):
-            default = rf"\balter\s+(?:column\s+)?{re.escape(found[1])}\s+set\s+default\b"
+        for match in ADD_COLUMN.finditer(statement):
+            if not OWN_VALUE.search(match.group()):
+                yield start + match.start(), match.group()
+        for match in SET_NOT_NULL.finditer(statement):
+            default = rf"\balter\s+(?:column\s+)?{re.escape(match[1])}\s+set\s+default\b"
             if not re.search(default, statement, FLAGS):
-                yield start + found.start(), found.group()
+                yield start + match.start(), match.group()
 
 
 LOCK: Final = 0x7065636B  # "peck": the advisory lock of migrations
@@ -228,15 +237,13 @@ def _revoke_rights_of_everybody(conn: psycopg.Connection) -> None:
     """
     database = sql.Identifier(conn.info.dbname)
     conn.execute(sql.SQL("revoke temporary on database {} from public").format(database))
-    functions = conn.execute(
-        "select oid::regprocedure::text from pg_proc where proname ~ %s"
-        " and pronamespace = 'pg_catalog'::regnamespace"
-        " and has_function_privilege('public', oid, 'execute')"
-        " and (select rolsuper from pg_roles where rolname = current_user)",
-        (OPEN_FUNCTIONS,),
-    ).fetchall()
+    query = """select oid::regprocedure::text from pg_proc
+        where proname ~ %(open_functions)s and pronamespace = 'pg_catalog'::regnamespace
+          and has_function_privilege('public', oid, 'execute')
+          and (select rolsuper from pg_roles where rolname = current_user)"""
+    functions = fetch(conn, sql.SQL, query, {"open_functions": OPEN_FUNCTIONS})
     if functions:
-        names = sql.SQL(", ").join(sql.SQL(name) for (name,) in functions)
+        names = sql.SQL(", ").join(functions)
         conn.execute(sql.SQL("revoke execute on function {} from public").format(names))
 
 
@@ -285,21 +292,21 @@ def migrate(url: str, *, after: bool = False) -> MigrationResult:
         _refuse_earlier_database(conn)
         conn.execute(LOCK_WAIT)
         _create_migration_tables(conn)
-        known: dict[str, str] = dict(
+        applied_checksums: dict[str, str] = dict(
             conn.execute("select name, checksum from migrations").fetchall()
         )
         migrations = migration_files()
-        if known.keys() - dict(migrations):
+        if applied_checksums.keys() - dict(migrations):
             # A newer version has migrated this database. Its functions work with this version too.
             return MigrationResult([], [])
         for name, text in migrations:
-            if known.get(name, digest(text)) != digest(text):
+            if applied_checksums.get(name, digest(text)) != digest(text):
                 raise MigrationChanged(
                     f"{name} was applied with other contents than it has now; give the version that"
                     " made this database, or a new database"
                 )
-        due = [file for file in migrations if file[0] not in known]
-        later = [file for file in due if known and phase_of(file[0]) is Phase.AFTER]
+        due = [file for file in migrations if file[0] not in applied_checksums]
+        later = [file for file in due if applied_checksums and phase_of(file[0]) is Phase.AFTER]
         fills = [file for file in due if phase_of(file[0]) is Phase.FILL]
         applied = _run_migrations(conn, [file for file in due if file not in later + fills])
         applied += try_while_busy(lambda: _run_changed_functions(conn, migrations))
@@ -314,9 +321,9 @@ def migrate(url: str, *, after: bool = False) -> MigrationResult:
     return MigrationResult(applied, [] if after else [name for name, _ in later])
 
 
-def _log_warning(told: psycopg.errors.Diagnostic) -> None:
-    if told.severity_nonlocalized == "WARNING":
-        log_event("migration_warning", level="warning", warning=told.message_primary)
+def _log_warning(diagnostic: psycopg.errors.Diagnostic) -> None:
+    if diagnostic.severity_nonlocalized == "WARNING":
+        log_event("migration_warning", level="warning", warning=diagnostic.message_primary)
 
 
 def try_while_busy(act: Callable[[], T]) -> T:
@@ -375,18 +382,16 @@ def _run_migration(conn: psycopg.Connection, file: File) -> None:
     name, text = file
     with conn.transaction():
         conn.execute(sql.SQL(text))
-        conn.execute(
-            "insert into migrations (name, checksum) values (%s, %s)", (name, digest(text))
-        )
+        insert(conn, "migrations", name=name, checksum=digest(text))
 
 
 def _run_changed_functions(conn: psycopg.Connection, migrations: Sequence[File]) -> list[str]:
     """Runs the changed files of functions in one transaction; returns their names."""
     current = function_files()
     rows = conn.execute("select name, checksum, defines from function_files").fetchall()
-    known = {name: checksum for name, checksum, _ in rows}
-    changed = [(name, text) for name, text in current if known.get(name) != digest(text)]
-    removed = list(known.keys() - dict(current))
+    checksums = {name: checksum for name, checksum, _ in rows}
+    changed = [(name, text) for name, text in current if checksums.get(name) != digest(text)]
+    removed = list(checksums.keys() - dict(current))
     if not changed and not removed:
         return []
     with conn.transaction():
@@ -403,19 +408,20 @@ def _run_file(conn: psycopg.Connection, name: str, text: str) -> None:
     try:
         conn.execute(sql.SQL(text))
     except errors.InvalidFunctionDefinition as error:
-        found = re.search(r"DROP FUNCTION (.+) first", error.diag.message_hint or "")
-        which = f" {found.group(1)}" if found else ""
+        match = re.search(r"DROP FUNCTION (.+) first", error.diag.message_hint or "")
+        function = f" {match.group(1)}" if match else ""
         raise FunctionChanged(
-            f"{name}:{which}: {error.diag.message_primary}. Processes of the"
+            f"{name}:{function}: {error.diag.message_primary}. Processes of the"
             " previous version still call it: give the new function a new name."
             " Drop the old one a version later, in a migration"
             " NNNN_after_drop_NAME.sql"
         ) from None
     conn.execute(
-        "insert into function_files (name, checksum, defines) values (%s, %s, %s)"
-        " on conflict (name) do update set checksum = excluded.checksum,"
-        " defines = excluded.defines, applied_at = now()",
-        (name, digest(text), FUNCTION_DEFINITION.findall(text)),
+        """insert into function_files (name, checksum, defines)
+        values (%(name)s, %(checksum)s, %(defines)s)
+        on conflict (name) do update set checksum = excluded.checksum, defines = excluded.defines,
+          applied_at = now()""",
+        {"name": name, "checksum": digest(text), "defines": FUNCTION_DEFINITION.findall(text)},
     )
 
 
@@ -426,12 +432,10 @@ def _refuse_undefined_functions(
     migrations: Sequence[File],
 ) -> None:
     """Raises FunctionChanged for a function that no file defines and no ``after`` file drops."""
-    rows = conn.execute(
-        "select proname, array_agg(oid::regprocedure::text order by oid) from pg_proc"
-        " where pronamespace = 'public'::regnamespace and proname = any (%s)"
-        " group by proname order by proname",
-        (sorted(earlier | defined.keys()),),
-    )
+    query = """select proname, array_agg(oid::regprocedure::text order by oid) from pg_proc
+        where pronamespace = 'public'::regnamespace and proname = any (%(proname)s)
+        group by proname order by proname"""
+    rows = conn.execute(query, {"proname": sorted(earlier | defined.keys())})
     dropped = {name for file, text in migrations for name in dropped_functions(file, text)}
     for name, forms in rows:
         if len(forms) > defined[name] and name not in dropped:
@@ -448,7 +452,7 @@ def ensure_partitions(conn: psycopg.Connection, months_ahead: int) -> list[str]:
 
     A range is skipped if the default partition already has rows of it.
     """
-    made = []
+    created = []
     today = datetime.now(UTC)
     for ahead in range(months_ahead + 1):
         year, month = divmod(today.year * 12 + today.month - 1 + ahead, 12)
@@ -460,24 +464,24 @@ def ensure_partitions(conn: psycopg.Connection, months_ahead: int) -> list[str]:
         for table, key in PARTITIONED.items():
             name = f"{table}_{year:04d}_{month + 1:02d}"
             if _make_partition(conn, table, key, name, bounds):
-                made.append(name)
-    return made
+                created.append(name)
+    return created
 
 
 def _make_partition(
     conn: psycopg.Connection, table: str, key: str, name: str, bounds: list[str]
 ) -> bool:
     low, high = bounds
-    exists = conn.execute("select to_regclass(%s) is not null", (name,)).fetchone()
-    if exists == (True,):
+    if fetch_one(conn, bool, "select to_regclass(%s) is not null", (name,)):
         return False
-    strays = conn.execute(
+    strays = exists(
+        conn,
         sql.SQL("select 1 from {default} where {key} >= %s and {key} < %s limit 1").format(
             default=sql.Identifier(f"{table}_default"), key=sql.Identifier(key)
         ),
         (low, high),
-    ).fetchone()
-    if strays is not None:
+    )
+    if strays:
         return False
     conn.execute(
         sql.SQL(

@@ -18,7 +18,7 @@ from cachetools import LRUCache
 from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
-from ladder.database.db import Connection, atomic_function
+from ladder.database.db import Connection, atomic_function, fetch, fetch_one, fetch_optional
 from ladder.entries import deadlines, medal_lines
 from ladder.errors import Conflict, NotFound
 from ladder.ids import EntryId, MatchId, SeasonId, TeamId
@@ -96,22 +96,28 @@ def seasons_to_fit(conn: Connection) -> list[SeasonId]:
     waits for its last games and gets one cold fit. It gets another one only after an audited act
     makes the log longer. A season of one seat gets only this final mark.
     """
-    rows = conn.execute(
-        "select id from seasons s where rated_no > 0 and (state <> 'finished' and measures is null"
-        " and (official_at is null"
-        "   or (rated_no > official_no and official_at <= now() - make_interval(secs => %s))"
-        "   or (official_at <= now() - make_interval(secs => %s)"
-        "       and (official_is_stale or rated_no > official_no and rated_no >= %s * official_no))"
-        "   ) or state = 'finished' and rated_no = accepted_no"
-        "   and (final_version is null or rated_no > official_no) and not exists ("
-        "     select 1 from matches m where m.season_id = s.id and m.kind = 'rated'"
-        "     and m.state in ('queued', 'running')) and not exists ("
-        "     select 1 from rejudged d join rejudgements r on r.id = d.rejudgement_id"
-        "     where r.season_id = s.id and d.by_match_id is null and d.refusal is null))"
-        " order by id",
-        (MOST_SECONDS, LEAST_SECONDS, GROWTH),
+    return fetch(
+        conn,
+        SeasonId,
+        """select id from seasons s
+        where rated_no > 0
+          and (state <> 'finished' and measures is null
+            and (official_at is null
+              or (rated_no > official_no
+                and official_at <= now() - make_interval(secs => %(most_seconds)s))
+              or (official_at <= now() - make_interval(secs => %(least_seconds)s)
+                and (official_is_stale or rated_no > official_no
+                  and rated_no >= %(growth)s * official_no)))
+            or state = 'finished' and rated_no = accepted_no
+            and (final_version is null or rated_no > official_no)
+            and not exists (select 1 from matches m
+              where m.season_id = s.id and m.kind = 'rated' and m.state in ('queued', 'running'))
+            and not exists (
+              select 1 from rejudged d join rejudgements r on r.id = d.rejudgement_id
+              where r.season_id = s.id and d.by_match_id is null and d.refusal is null))
+        order by id""",
+        {"most_seconds": MOST_SECONDS, "least_seconds": LEAST_SECONDS, "growth": GROWTH},
     )
-    return [SeasonId(row[0]) for row in rows]
 
 
 def recompute_digest(conn: Connection, season_id: SeasonId, version: int) -> str:
@@ -120,12 +126,10 @@ def recompute_digest(conn: Connection, season_id: SeasonId, version: int) -> str
     The rows of a version list its ranked entries. So a version without rows cannot be recomputed.
     Raises NotFound, RowsDropped, and Conflict if an earlier method made the version.
     """
-    row = conn.execute(
-        "select content from standings where season_id = %s and version = %s", (season_id, version)
-    ).fetchone()
-    if row is None:
-        raise NotFound("there is no such version of the standings")
-    if row[0] is None:
+    missing = NotFound("there is no such version of the standings")
+    query = "select content from standings where season_id = %s and version = %s"
+    (content,) = fetch_one(conn, tuple[str | None], query, (season_id, version), missing)
+    if content is None:
         raise RowsDropped(why_dropped(conn, season_id, version))
     chain = [get_version(conn, season_id, version)]
     while chain[-1].parent is not None:
@@ -144,7 +148,7 @@ def recompute_digest(conn: Connection, season_id: SeasonId, version: int) -> str
     own = chain[0]
     if own.medals is not None:
         season = {**season, "medals": own.medals}
-    entrants = _select_entrants(conn, season_id, log, version, places_of_content(row[0]))
+    entrants = _select_entrants(conn, season_id, log, version, places_of_content(content))
     standing = _draw_up_standing(fitted, entrants, season, own.seed, own.boundary_weight, own.teams)
     return _digest(_content_json(entrants, standing))
 
@@ -156,10 +160,10 @@ def standing_without_matches(
 
     Makes a cold fit of the version's part of the log with its draws. Writes nothing.
     """
-    found = latest_version(conn, season_id)
-    if found is None:
+    latest = latest_version(conn, season_id)
+    if latest is None:
         return None
-    version, _ = found
+    version, _ = latest
     log = SeasonLog(season_id, void)
     fitted = _fit_log(conn, log, version.log_no, None)
     entrants = _select_entrants(conn, season_id, log, version.version + 1)
@@ -167,7 +171,9 @@ def standing_without_matches(
     standing = _draw_up_standing(
         fitted, entrants, season, version.seed, version.boundary_weight, version.teams
     )
-    return {each.entry_id: place for each, place in zip(entrants, standing.places, strict=True)}
+    return {
+        entrant.entry_id: place for entrant, place in zip(entrants, standing.places, strict=True)
+    }
 
 
 @atomic_function
@@ -201,10 +207,10 @@ def _write_next_version(conn: Connection, season_id: SeasonId, kept: _LastFit) -
         suspects_of_version(conn, season_id, season["official_version"]),
     )
     conn.execute(
-        "insert into standings (season_id, version, log_no, parent, seed, fitted_by,"
-        " boundary_weight, centre, spread, kappa, reference, wrong_medals, teams, expected_order,"
-        " medals, digest, content, suspects)"
-        " values (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
+        """insert into standings (
+          season_id, version, log_no, parent, seed, fitted_by, boundary_weight, centre, spread,
+          kappa, reference, wrong_medals, teams, expected_order, medals, digest, content, suspects)
+        values (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)""",
         (
             *(season_id, version, until, parent, seed, FITTED_BY, standing.boundary_weight),
             *(fitted.centre, fitted.spread, fitted.kappa),
@@ -227,12 +233,13 @@ def _write_next_version(conn: Connection, season_id: SeasonId, kept: _LastFit) -
     )
     # Moves the live scores to the same scale, where reference agents are at mu0.
     conn.execute(
-        "update seasons s set official_version = %s, official_no = %s, official_at = now(),"
-        " official_is_stale = false, revision = revision + 1, is_sealed = %s,"
-        " final_version = case when %s then %s end,"
-        " medal_teams = case when %s then %s end,"
-        " score_offset = coalesce((select s.mu0 - avg(mu) from entries where season_id = s.id"
-        "   and is_anchor and state = 'active' and games > 0), 0) where id = %s",
+        """update seasons s
+        set official_version = %s, official_no = %s, official_at = now(),
+          official_is_stale = false, revision = revision + 1, is_sealed = %s,
+          final_version = case when %s then %s end, medal_teams = case when %s then %s end,
+          score_offset = coalesce((select s.mu0 - avg(mu) from entries
+              where season_id = s.id and is_anchor and state = 'active' and games > 0), 0)
+        where id = %s""",
         (
             *(version, until, is_sealed, is_over, version),
             *(is_settled, standing.teams, season_id),
@@ -251,9 +258,10 @@ def _standings_to_check(
     looks: list[dict[EntryId, OfficialPlace]] = []
     for _ in range(medal_sealing_rule.STANDINGS_THAT_MUST_AGREE - 1):
         row = conn.execute(
-            "select log_no, content from standings where season_id = %s and log_no * %s <= %s"
-            " and content is not null order by version desc limit 1",
-            (season_id, medal_sealing_rule.GROWTH, log_no),
+            """select log_no, content from standings
+            where season_id = %(season_id)s and log_no * %(growth)s <= %(log_no)s
+              and content is not null order by version desc limit 1""",
+            {"season_id": season_id, "growth": medal_sealing_rule.GROWTH, "log_no": log_no},
         ).fetchone()
         log_no, content = row or (0, "[]")
         looks.append(places_of_content(content))
@@ -266,12 +274,12 @@ def _fit_log(conn: Connection, log: SeasonLog, until: int, warm: Messages | None
     while log.log_no < until:
         log.read(conn, until)
     query = "select rules_version >= %s from seasons where id = %s"
-    is_second = conn.execute(query, (SECOND_RULES, log.season_id)).fetchone() == (True,)
+    is_second = fetch_optional(conn, bool, query, (SECOND_RULES, log.season_id))
     return fit_season(
         log.games,
         log.parents,
         warm=warm if log.reset_count == reset_count else None,
-        faults_are_losses=is_second,
+        faults_are_losses=bool(is_second),
     )
 
 
@@ -303,11 +311,11 @@ def _select_season(
     if locked:
         conn.execute("select 1 from seasons where id = %s for no key update", (season_id,))
     with conn.cursor(row_factory=dict_row) as cur:
-        season = cur.execute(
-            "select state, mu0, beta, rated_no, official_version, medals, medal_confidence,"
-            " medal_teams, measures, rules_version from seasons where id = %s",
-            (season_id,),
-        ).fetchone()
+        query = """select state, mu0, beta, rated_no, official_version, medals, medal_confidence,
+              medal_teams, measures, rules_version
+            from seasons
+            where id = %(season_id)s"""
+        season = cur.execute(query, {"season_id": season_id}).fetchone()
     if season is None:
         raise NotFound.of("season")
     return {**season, "anchor_names": medal_lines.anchor_names(conn, season_id)}
@@ -325,18 +333,17 @@ def _select_entrants(
     Ranks depend on what teams had declared by then, and on the places that they share.
     """
     rows = conn.execute(
-        "select e.id, e.team_id, e.is_anchor, coalesce(e.parent_entry_id, ''),"
-        " d.entry_id is not null, b.digest || ':' || e.profile, coalesce(p.place, '')"
-        " from entries e"
-        " join submissions b on b.id = e.submission_id"
-        " left join declared_entries d on d.entry_id = e.id"
-        " left join lateral (select p.place from shared_places p join teams t on t.id = p.team_id"
-        "   where p.season_id = e.season_id and e.team_id in (t.id, t.merged_into)"
-        "   and %s between p.from_version and coalesce(p.until_version, %s)"
-        "   order by p.place limit 1) p on true"
-        " where e.season_id = %s"
-        " and (e.id = any (%s) or %s and e.state in ('active', 'paused'))"
-        ' order by e.id collate "C"',
+        """select e.id, e.team_id, e.is_anchor, coalesce(e.parent_entry_id, ''),
+          d.entry_id is not null, b.digest || ':' || e.profile, coalesce(p.place, '')
+        from entries e join submissions b on b.id = e.submission_id
+        left join declared_entries d on d.entry_id = e.id
+        left join lateral (select p.place from shared_places p join teams t on t.id = p.team_id
+          where p.season_id = e.season_id and e.team_id in (t.id, t.merged_into)
+            and %s between p.from_version and coalesce(p.until_version, %s) order by p.place
+          limit 1) p on true
+        where e.season_id = %s and (e.id = any (%s) or %s and e.state in ('active', 'paused'))
+        order by e.id collate "C"
+        """,
         (version, version, season_id, list(written or ()), written is None),
     ).fetchall()
     number = log.numbers.get
@@ -360,7 +367,8 @@ def _select_entrants(
 def _content_json(entrants: Sequence[Entrant], standing: OfficialStanding) -> str:
     rows = zip(entrants, standing.places, strict=True)
     return json.dumps(
-        [[each.entry_id, *_place_fields(place)] for each, place in rows], separators=(",", ":")
+        [[entrant.entry_id, *_place_fields(place)] for entrant, place in rows],
+        separators=(",", ":"),
     )
 
 

@@ -8,9 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from psycopg.rows import class_row
-
-from ladder.database.db import Connection, atomic_function
+from ladder.database.db import Connection, atomic_function, fetch
 from ladder.errors import NotFound
 from ladder.ids import EntryId, MatchId, SeasonId
 from ladder.leagues import seasons
@@ -135,11 +133,10 @@ def _read_season(
 
     Raises NotFound.
     """
-    season = conn.execute(
-        "select mu0, sigma0, beta, tau, draw_probability, fault_rule, rated_no, measures"
-        " from seasons where id = %s",
-        (season_id,),
-    ).fetchone()
+    query = """select mu0, sigma0, beta, tau, draw_probability, fault_rule, rated_no, measures
+        from seasons
+        where id = %(season_id)s"""
+    season = conn.execute(query, {"season_id": season_id}).fetchone()
     if season is None:
         raise NotFound.of("season")
     return RatingParameters(*season[:6]), seasons.measures_from_json(season[7]), season[6]
@@ -197,12 +194,10 @@ def seasons_to_rate(conn: Connection) -> list[SeasonId]:
 
 def rating_curve(conn: Connection, entry_id: EntryId, limit: int = 500) -> list[RatingPoint]:
     """Returns the last ``limit`` steps of an entry's rating, oldest first."""
-    with conn.cursor(row_factory=class_row(RatingPoint)) as cur:
-        points = cur.execute(
-            "select no, match_id, created_at as at, mu_before, sigma_before, mu, sigma"
-            " from ratings where entry_id = %s order by no desc limit %s",
-            (entry_id, limit),
-        ).fetchall()
+    query = """select no, match_id, created_at as at, mu_before, sigma_before, mu, sigma
+        from ratings
+        where entry_id = %(entry_id)s order by no desc limit %(limit)s"""
+    points = fetch(conn, RatingPoint, query, {"entry_id": entry_id, "limit": limit})
     return points[::-1]
 
 
@@ -216,9 +211,9 @@ def _next_log_entries(
     sizes = (limit, WITH_WITHDRAWALS * limit) if until is None else (until - after,)
     for most in sizes:
         log = conn.execute(
-            "select no, match_id, act from acceptances where season_id = %s and no > %s"
-            " order by no limit %s",
-            (season_id, after, most),
+            """select no, match_id, act from acceptances
+            where season_id = %(season_id)s and no > %(after)s order by no limit %(most)s""",
+            {"season_id": season_id, "after": after, "most": most},
         ).fetchall()
         if len(log) < most or all(act != "withdraw" for _, _, act in log):
             break
@@ -268,12 +263,11 @@ def _select_ratings(
     conn: Connection, season_id: SeasonId, entries: Iterable[EntryId] | None
 ) -> dict[EntryId, Rating]:
     """Returns current ratings of these entries or, for None, of the whole season."""
-    wanted = None if entries is None else sorted(set(entries))
-    rows = conn.execute(
-        "select id, mu, sigma from entries where season_id = %s"
-        " and (%s::text[] is null or id = any (%s))",
-        (season_id, wanted, wanted),
-    )
+    entry_ids = None if entries is None else sorted(set(entries))
+    query = """select id, mu, sigma from entries
+        where season_id = %(season_id)s
+          and (%(wanted)s::text[] is null or id = any (%(wanted)s))"""
+    rows = conn.execute(query, {"season_id": season_id, "wanted": entry_ids})
     return {EntryId(entry): Rating(mu, sigma) for entry, mu, sigma in rows}
 
 
@@ -284,11 +278,11 @@ def _write_ratings(
 
     If a counted result no longer counts, an official fit is due immediately.
     """
-    conn.execute(
-        "update seasons set rated_no = %s, rated_at = now(), revision = revision + 1,"
-        " official_is_stale = official_is_stale or %s where id = %s",
-        (rated_no, overturned, season_id),
-    )
+    query = """update seasons
+        set rated_no = %(rated_no)s, rated_at = now(), revision = revision + 1,
+          official_is_stale = official_is_stale or %(overturned)s
+        where id = %(season_id)s"""
+    conn.execute(query, {"rated_no": rated_no, "overturned": overturned, "season_id": season_id})
     with conn.cursor() as cur:
         with cur.copy(
             "copy ratings (season_id, no, entry_id, match_id, mu_before, sigma_before, mu, sigma)"
@@ -300,10 +294,12 @@ def _write_ratings(
                 )
         touched = sorted({entry for _, entry, *_ in state.rows} | set(state.games))
         cur.executemany(
-            "update entries e set mu = %s, sigma = %s, games = games + %s,"
-            " last_match_id = coalesce(%s, last_match_id),"
-            " last_match_at = coalesce((select finished_at from matches where id = %s),"
-            " last_match_at) where id = %s",
+            """update entries e
+            set mu = %s, sigma = %s, games = games + %s,
+              last_match_id = coalesce(%s, last_match_id),
+              last_match_at = coalesce(
+                (select finished_at from matches where id = %s), last_match_at)
+            where id = %s""",
             [
                 (
                     state.ratings[entry].mu,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ladder.database.db import Connection
+from ladder.database.db import Connection, exists
 from ladder.ids import EntryId, SeasonId, TeamId
 from ladder.leagues.medals import BEST_FIRST, Medal, MedalRules
 from ladder.leagues.sealed_medals import sealed_medals_of_season
@@ -33,23 +33,26 @@ def seal_medals(
     Returns whether every medal is now sealed. Seals nothing during a rejudgement, because its
     results are not in the standing yet.
     """
-    rejudging = conn.execute(
-        "select 1 from matches where season_id = %(season)s and kind = 'rated'"
-        " and state in ('queued', 'running') and rejudges is not null"
-        " union all select 1 from rejudged d join rejudgements r on r.id = d.rejudgement_id"
-        " where d.by_match_id is null and d.refusal is null and r.season_id = %(season)s"
-        " union all select 1 from acceptances where season_id = %(season)s and act = 'withdraw'"
-        " and no > (select log_no from standings where season_id = %(season)s"
-        "   and version = %(version)s) limit 1",
-        {"season": season_id, "version": version},
-    ).fetchone()
-    if rejudging is not None:
+    query = """select 1 from matches
+        where season_id = %(season)s and kind = 'rated' and state in ('queued', 'running')
+          and rejudges is not null
+        union all select 1
+        from rejudged d join rejudgements r on r.id = d.rejudgement_id
+        where d.by_match_id is null and d.refusal is null and r.season_id = %(season)s
+        union all select 1
+        from acceptances
+        where season_id = %(season)s and act = 'withdraw'
+          and no > (
+            select log_no from standings where season_id = %(season)s and version = %(version)s)
+        limit 1"""
+    rejudging = exists(conn, query, {"season": season_id, "version": version})
+    if rejudging:
         return False
     kept = sealed_medals_of_season(conn, season_id)
     ranked = sorted(
         (
-            (place.rank, place.score, each.team_id, place.chances, counted_as)
-            for each, place, counted_as in zip(
+            (place.rank, place.score, entrant.team_id, place.chances, counted_as)
+            for entrant, place, counted_as in zip(
                 entrants, standing.places, standing.counted_as, strict=True
             )
             if place.rank is not None
@@ -66,12 +69,12 @@ def seal_medals(
         if medal is None or _is_already_sealed(medal, kept.get(team)):
             continue
         conn.execute(
-            "insert into sealed_medals (season_id, team_id, version, medal, chance)"
-            " values (%s, %s, %s, %s, %s)",
+            """insert into sealed_medals (season_id, team_id, version, medal, chance)
+            values (%s, %s, %s, %s, %s)""",
             (season_id, team, version, medal.value, chances[BEST_FIRST.index(medal)]),
         )
         kept[team] = medal
-    given = rules.award(
+    medals = rules.award(
         [(rank, score) for rank, score, *_ in ranked],
         standing.teams,
         [kept.get(team) for _, _, team, *_ in ranked],
@@ -79,7 +82,7 @@ def seal_medals(
     )
     held = {
         team: medal
-        for (_, _, team, *_), medal in zip(ranked, given, strict=True)
+        for (_, _, team, *_), medal in zip(ranked, medals, strict=True)
         if medal is not None
     }
     return bool(held) and all(kept.get(team) is medal for team, medal in held.items())
@@ -90,9 +93,9 @@ def _chances_by_team(
 ) -> dict[TeamId, medal_sealing_rule.Chances]:
     """Returns the chances of each team by its representing entry."""
     return {
-        each.team_id: place.chances
-        for each in entrants
-        if (place := places.get(each.entry_id)) is not None and place.rank is not None
+        entrant.team_id: place.chances
+        for entrant in entrants
+        if (place := places.get(entrant.entry_id)) is not None and place.rank is not None
     }
 
 

@@ -41,10 +41,10 @@ def rate_all_seasons(
         log_event("fitted", season=season, version=version)
 
     while True:
-        seasons = [one for one in live_ratings.seasons_to_rate(conn) if one not in unrated]
+        seasons = [key for key in live_ratings.seasons_to_rate(conn) if key not in unrated]
         conn.commit()
         unrated |= _run_for_seasons(conn, seasons, fold)
-        due = [one for one in fitting.seasons_to_fit(conn) if one not in unfitted]
+        due = [season_id for season_id in fitting.seasons_to_fit(conn) if season_id not in unfitted]
         conn.commit()
         unfitted |= _run_for_seasons(conn, due, fit)
         if not seasons or time.monotonic() > ends_at:

@@ -31,17 +31,16 @@ class Rerating:
 
     def rate_next_results(self, conn: Connection, before: int, most: int | None = None) -> int:
         """Rates the log before this number, or the next ``most`` results; returns how many."""
-        rows = conn.execute(
-            "select a.no, a.match_id from acceptances a where a.season_id = %s"
-            " and a.no > %s and a.no < %s and a.act = 'accept' and not exists ("
-            "   select 1 from acceptances w where w.match_id = a.match_id"
-            "   and w.act = 'withdraw' and w.no <= %s) order by a.no limit %s",
-            (self.season_id, self.no, before, self.until, most),
-        ).fetchall()
-        found = select_results(conn, [match_id for _, match_id in rows])
+        query = """select a.no, a.match_id from acceptances a
+            where a.season_id = %s and a.no > %s and a.no < %s and a.act = 'accept'
+              and not exists (select 1 from acceptances w
+                where w.match_id = a.match_id and w.act = 'withdraw' and w.no <= %s) order by a.no
+            limit %s"""
+        rows = conn.execute(query, (self.season_id, self.no, before, self.until, most)).fetchall()
+        results = select_results(conn, [match_id for _, match_id in rows])
         for _, match_id in rows:
             self.ratings.update(
-                rating_updates.rate_result(self._parameters, self.ratings, found[match_id])
+                rating_updates.rate_result(self._parameters, self.ratings, results[match_id])
             )
         self.no = rows[-1][0] if len(rows) == most else max(self.no, before - 1)
         return len(rows)
@@ -74,14 +73,14 @@ def unfinished_rerating(
 def save_rerating(conn: Connection, rerating: Rerating) -> None:
     """Saves the progress of a re-rating."""
     conn.execute(
-        "insert into reratings (season_id, until, no, ratings) values (%s, %s, %s, %s)"
-        " on conflict (season_id) do update set until = excluded.until, no = excluded.no,"
-        " ratings = excluded.ratings",
+        """insert into reratings (season_id, until, no, ratings) values (%s, %s, %s, %s)
+        on conflict (season_id) do update set until = excluded.until, no = excluded.no,
+          ratings = excluded.ratings""",
         (
             rerating.season_id,
             rerating.until,
             rerating.no,
-            Jsonb({entry: [one.mu, one.sigma] for entry, one in rerating.ratings.items()}),
+            Jsonb({entry: [rating.mu, rating.sigma] for entry, rating in rerating.ratings.items()}),
         ),
     )
 
@@ -93,12 +92,11 @@ def delete_rerating(conn: Connection, season_id: SeasonId) -> None:
 
 def select_results(conn: Connection, match_ids: Sequence[MatchId]) -> dict[MatchId, RatedResult]:
     """Returns accepted matches for the rating."""
-    rows = conn.execute(
-        "select match_id, array_agg(entry_id order by seat), array_agg(placement order by seat),"
-        " array_agg(verdict <> 'DONE' order by seat) from seats where match_id = any (%s)"
-        " group by match_id",
-        (list(match_ids),),
-    )
+    query = """select match_id, array_agg(entry_id order by seat),
+          array_agg(placement order by seat), array_agg(verdict <> 'DONE' order by seat)
+        from seats
+        where match_id = any (%(match_ids)s) group by match_id"""
+    rows = conn.execute(query, {"match_ids": list(match_ids)})
     return {
         match_id: RatedResult(match_id, tuple(entries), tuple(placements), tuple(faults))
         for match_id, entries, placements, faults in rows

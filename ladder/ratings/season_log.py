@@ -85,13 +85,12 @@ class SeasonLog:
 
         Forgets all games if one of them changes a game that was read.
         """
-        acts = conn.execute(
-            "select w.match_id, w.entry_id, w.act, a.no from acceptances w left join acceptances a"
-            " on a.match_id = w.match_id and a.act = 'accept' and a.season_id = w.season_id"
-            " where w.season_id = %s and w.no > %s and w.no <= %s"
-            " and (w.act = 'withdraw' or w.entry_id is not null) order by w.no",
-            (self.season_id, self._acts_read_until_no, until),
-        ).fetchall()
+        query = """select w.match_id, w.entry_id, w.act, a.no from acceptances w
+            left join acceptances a on a.match_id = w.match_id and a.act = 'accept'
+              and a.season_id = w.season_id
+            where w.season_id = %s and w.no > %s and w.no <= %s
+              and (w.act = 'withdraw' or w.entry_id is not null) order by w.no"""
+        acts = conn.execute(query, (self.season_id, self._acts_read_until_no, until)).fetchall()
         self._acts_read_until_no = until
         for match_id, entry_id, act, _ in acts:
             if match_id is not None:
@@ -118,20 +117,20 @@ class SeasonLog:
         # as one long value, which is faster to read than rows. ``string_agg`` skips nulls, so no
         # column may hold one.
         row = conn.execute(
-            "with n as (select no, match_id from acceptances where season_id = %s"
-            " and no > %s and no <= %s and act = 'accept')"
-            " select string_agg(entry_id, ' '), string_agg(match_id, ' ') filter (where %s),"
-            " string_agg(int8send(no) || int4send(placement) || boolsend(is_lost), '') from ("
-            " select n.no, n.match_id, s.entry_id, s.placement,"
-            " s.verdict <> 'DONE' and %s as is_lost"
-            " from n join seats s on s.match_id = n.match_id"
-            " where s.match_id >= (select min(match_id) from n)"
-            " and s.match_id <= (select max(match_id) from n) order by n.no, s.seat) as rows",
+            """with n as (select no, match_id from acceptances
+              where season_id = %s and no > %s and no <= %s and act = 'accept')
+            select string_agg(entry_id, ' '), string_agg(match_id, ' ') filter (where %s),
+              string_agg(int8send(no) || int4send(placement) || boolsend(is_lost), '')
+            from (select n.no, n.match_id, s.entry_id, s.placement, s.verdict <> 'DONE'
+                and %s as is_lost
+              from n join seats s on s.match_id = n.match_id
+              where s.match_id >= (select min(match_id) from n)
+                and s.match_id <= (select max(match_id) from n) order by n.no, s.seat) as rows""",
             (self.season_id, self.log_no, end, bool(invalid), self._does_fault_lose(conn)),
             binary=True,
         ).fetchone()
         ids, matches, numbers = row if row and row[0] else ("", "", b"")
-        entries, rows = [EntryId(each) for each in ids.split()], np.frombuffer(numbers, ROW)
+        entries, rows = [EntryId(entry_id) for entry_id in ids.split()], np.frombuffer(numbers, ROW)
         if invalid:
             valid = [match not in invalid for match in matches.split()]
             entries = [entry for entry, kept in zip(entries, valid, strict=True) if kept]
@@ -169,14 +168,13 @@ class SeasonLog:
         ]
         if not new:
             return
-        rows = conn.execute(
-            "select e.id, b.digest, e.profile, e.parent_entry_id from entries e"
-            " join submissions b on b.id = e.submission_id where e.id = any (%s)",
-            (new,),
-        )
-        known = {entry: (bundle, profile, parent) for entry, bundle, profile, parent in rows}
+        query = """select e.id, b.digest, e.profile, e.parent_entry_id from entries e
+            join submissions b on b.id = e.submission_id
+            where e.id = any (%(new)s)"""
+        rows = conn.execute(query, {"new": new})
+        origins = {entry: (bundle, profile, parent) for entry, bundle, profile, parent in rows}
         for entry in new:
-            bundle, profile, parent = known[entry]
+            bundle, profile, parent = origins[entry]
             number = self._bundles.setdefault((bundle, profile), len(self._bundles))
             self._numbers[entry] = number
             if number == len(self._parents):

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from psycopg.types.json import Jsonb
 
-from ladder.database.db import Connection, atomic_function
+from ladder.database.db import Connection, atomic_function, fetch, fetch_one
 from ladder.entries import candidates
 from ladder.enums import MatchKind
 from ladder.ids import EntryId, MatchId, SeasonId
@@ -31,16 +31,15 @@ MOST_TRIES: Final = 3
 
 def entry_rounds(conn: Connection, season: Season) -> tuple[list[EntryRound], int]:
     """Returns active entries with their last round, and the last round begun."""
-    rows = conn.execute(
-        "select e.id, e.round, s.round from seasons s left join entries e"
-        " on e.season_id = s.id and e.state = 'active' where s.id = %s",
-        (season.id,),
-    ).fetchall()
+    query = """select e.id, e.round, s.round from seasons s
+        left join entries e on e.season_id = s.id and e.state = 'active'
+        where s.id = %(season_id)s"""
+    rows = conn.execute(query, {"season_id": season.id}).fetchall()
     has = {entry: last for entry, last, _ in rows}
     field = [
-        EntryRound(each, has[each.entry_id])
-        for each in candidates.pairing_candidates(conn, season.id)
-        if each.entry_id in has
+        EntryRound(candidate, has[candidate.entry_id])
+        for candidate in candidates.pairing_candidates(conn, season.id)
+        if candidate.entry_id in has
     ]
     return field, rows[0][2]
 
@@ -78,13 +77,11 @@ class VoidRound:
 
 def void_rounds(conn: Connection, season_id: SeasonId) -> list[VoidRound]:
     """Returns the season's void matches to repeat, oldest round first."""
-    rows = conn.execute(
-        "select r.match_id, r.entry_id, r.round, r.tries from round_matches r"
-        " join matches m on m.id = r.match_id join entries e on e.id = r.entry_id"
-        " where r.season_id = %s and m.state = 'void' and e.state = 'active' and r.tries < %s"
-        " order by r.round, r.entry_id",
-        (season_id, MOST_TRIES),
-    )
+    query = """select r.match_id, r.entry_id, r.round, r.tries from round_matches r
+        join matches m on m.id = r.match_id join entries e on e.id = r.entry_id
+        where r.season_id = %(season_id)s and m.state = 'void' and e.state = 'active'
+          and r.tries < %(most_tries)s order by r.round, r.entry_id"""
+    rows = conn.execute(query, {"season_id": season_id, "most_tries": MOST_TRIES})
     return [VoidRound(*row) for row in rows]
 
 
@@ -99,12 +96,11 @@ def requeue_round_match(
 
 def delete_old_round_matches(conn: Connection, season_id: SeasonId) -> int:
     """Deletes round matches that were played or are not repeated."""
-    return conn.execute(
-        "delete from round_matches r using matches m, entries e where m.id = r.match_id"
-        " and e.id = r.entry_id and r.season_id = %s and (m.state = 'finished'"
-        "   or m.state = 'void' and (r.tries >= %s or e.state = 'retired'))",
-        (season_id, MOST_TRIES),
-    ).rowcount
+    query = """delete from round_matches r using matches m, entries e
+        where m.id = r.match_id and e.id = r.entry_id and r.season_id = %(season_id)s
+          and (m.state = 'finished' or m.state = 'void'
+            and (r.tries >= %(most_tries)s or e.state = 'retired'))"""
+    return conn.execute(query, {"season_id": season_id, "most_tries": MOST_TRIES}).rowcount
 
 
 def _create_round_match(
@@ -126,19 +122,16 @@ def _create_round_match(
         turn=turn,
         goes_first=goes_first,
     )
-    conn.execute(
-        "insert into round_matches (match_id, season_id, entry_id, round, tries)"
-        " values (%s, %s, %s, %s, %s)",
-        (match_id, season.id, candidate.entry_id, number, tries),
-    )
+    query = """insert into round_matches (match_id, season_id, entry_id, round, tries)
+        values (%s, %s, %s, %s, %s)"""
+    conn.execute(query, (match_id, season.id, candidate.entry_id, number, tries))
     return match_id
 
 
 def round_seed(conn: Connection, season_id: SeasonId, number: int) -> bytes:
     """Returns 128 bits for all matches of a round, unrelated to those of other rounds."""
-    row = conn.execute("select secret from seasons where id = %s", (season_id,)).fetchone()
-    assert row is not None
-    return hmac.new(row[0], b"round%d" % number, hashlib.sha256).digest()[:16]
+    secret = fetch_one(conn, bytes, "select secret from seasons where id = %s", (season_id,))
+    return hmac.new(secret, b"round%d" % number, hashlib.sha256).digest()[:16]
 
 
 class MeasureTotals:
@@ -173,15 +166,13 @@ class MeasureTotals:
         """
         for entry in sorted(set(entry_ids)):
             self.totals[entry] = {}
-            rows = self._conn.execute(
-                "select t.statistics, t.reward from seats t"
-                " join acceptances a on a.match_id = t.match_id and a.act = 'accept'"
-                " where t.entry_id = %s and a.season_id = %s and a.no <= %s and not exists ("
-                "   select 1 from acceptances w where w.match_id = a.match_id"
-                "   and w.act = 'withdraw' and w.no <= %s) and a.match_id <> all (%s)"
-                " order by a.no, t.seat",
-                (entry, self._season_id, until, until, sorted(void)),
-            )
+            query = """select t.statistics, t.reward from seats t
+                join acceptances a on a.match_id = t.match_id and a.act = 'accept'
+                where t.entry_id = %s and a.season_id = %s and a.no <= %s
+                  and not exists (select 1 from acceptances w
+                    where w.match_id = a.match_id and w.act = 'withdraw' and w.no <= %s)
+                  and a.match_id <> all (%s) order by a.no, t.seat"""
+            rows = self._conn.execute(query, (entry, self._season_id, until, until, sorted(void)))
             for statistics, reward in rows:
                 self._add(entry, statistics, reward)
 
@@ -196,8 +187,8 @@ class MeasureTotals:
     def _add(
         self, entry: EntryId, statistics: Mapping[str, float] | None, reward: float | None
     ) -> None:
-        told = {REWARD.name: reward, **(statistics or {})}
-        self.totals[entry] = add_game(self._measures, self.totals.get(entry, {}), told)
+        values = {REWARD.name: reward, **(statistics or {})}
+        self.totals[entry] = add_game(self._measures, self.totals.get(entry, {}), values)
 
 
 def season_worst_reward(
@@ -210,7 +201,7 @@ def season_worst_reward(
 
     ``supposed`` replaces the totals of some entries.
     """
-    if all(each.name != REWARD.name for each in measures):
+    if all(measure.name != REWARD.name for measure in measures):
         return 0.0
     rows = conn.execute(
         "select id, totals from entries where season_id = %s and totals ? %s", (season_id, WORST)
@@ -223,15 +214,12 @@ def totals_without_matches(
     conn: Connection, season_id: SeasonId, void: Collection[MatchId]
 ) -> dict[EntryId, Totals]:
     """Returns players' totals as if these matches had been void. Writes nothing."""
-    row = conn.execute(
-        "select rated_no, measures from seasons where id = %s", (season_id,)
-    ).fetchone()
-    assert row is not None
-    sat = conn.execute(
-        "select distinct entry_id from seats where match_id = any (%s)", (sorted(void),)
-    )
-    totals = MeasureTotals(conn, season_id, seasons.measures_from_json(row[1]))
-    totals.add_anew([EntryId(entry) for (entry,) in sat], row[0], void)
+    query = "select rated_no, measures from seasons where id = %s"
+    rated_no, measures = fetch_one(conn, tuple[int, Any], query, (season_id,))
+    query = "select distinct entry_id from seats where match_id = any (%s)"
+    players = fetch(conn, EntryId, query, (sorted(void),))
+    totals = MeasureTotals(conn, season_id, seasons.measures_from_json(measures))
+    totals.add_anew(players, rated_no, void)
     return totals.totals
 
 
@@ -246,11 +234,8 @@ def make_standing_final(conn: Connection, season_id: SeasonId) -> int:
 
     Returns the number of the mark; it grows only when an audited act requires another mark.
     """
-    row = conn.execute(
-        "update seasons set official_version = official_version + 1, official_no = rated_no,"
-        " official_at = now(), official_is_stale = false, revision = revision + 1,"
-        " final_version = official_version + 1 where id = %s returning official_version",
-        (season_id,),
-    ).fetchone()
-    assert row is not None
-    return int(row[0])
+    query = """update seasons
+        set official_version = official_version + 1, official_no = rated_no, official_at = now(),
+          official_is_stale = false, revision = revision + 1, final_version = official_version + 1
+        where id = %(season_id)s returning official_version"""
+    return fetch_one(conn, int, query, {"season_id": season_id})

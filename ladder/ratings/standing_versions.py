@@ -8,9 +8,8 @@ from typing import Final
 
 import msgspec
 import numpy as np
-from psycopg.rows import class_row
 
-from ladder.database.db import Connection
+from ladder.database.db import Connection, fetch, fetch_one, fetch_optional
 from ladder.enums import Json
 from ladder.errors import Conflict, NotFound
 from ladder.ids import EntryId, SeasonId
@@ -20,10 +19,9 @@ from ladder.ratings.official.standing import OfficialPlace, PairingPlaces
 SEASONS_KEPT: Final = 16
 
 
-VERSION: Final = (
-    "select season_id, version, log_no, parent, seed, fitted_by, boundary_weight, centre, spread,"
-    " kappa, reference, wrong_medals, teams, medals, digest, made_at from standings"
-)
+VERSION: Final = """select season_id, version, log_no, parent, seed, fitted_by, boundary_weight,
+      centre, spread, kappa, reference, wrong_medals, teams, medals, digest, made_at
+    from standings"""
 
 
 _CONTENT: Final = msgspec.json.Decoder(
@@ -96,54 +94,49 @@ def latest_version(
 
 def latest_head(conn: Connection, season_id: SeasonId) -> StandingVersion | None:
     """Returns the current official standing without its rows, or None."""
-    found = list_versions(conn, season_id, limit=1)
-    return found[0] if found else None
+    return next(iter(list_versions(conn, season_id, limit=1)), None)
 
 
 def suspects_of_version(conn: Connection, season_id: SeasonId, version: int) -> SeasonSuspects:
     """Returns the suspects of a version."""
-    row = conn.execute(
-        "select suspects from standings where season_id = %s and version = %s", (season_id, version)
-    ).fetchone()
-    return SeasonSuspects.from_json(row[0] if row else None)
+    query = "select suspects from standings where season_id = %s and version = %s"
+    return SeasonSuspects.from_json(fetch_optional(conn, str, query, (season_id, version)))
 
 
 def latest_pairing_places(
     conn: Connection, season_id: SeasonId
 ) -> tuple[int, PairingPlaces, SeasonSuspects]:
     """Returns what the pairing needs of the newest version; version 0: there is none yet."""
-    row = conn.execute(
-        "select version, content, suspects from standings where season_id = %s"
-        " order by version desc limit 1",
-        (season_id,),
-    ).fetchone()
+    query = """select version, content, suspects from standings
+        where season_id = %(season_id)s order by version desc limit 1"""
+    row = conn.execute(query, {"season_id": season_id}).fetchone()
     if row is None:
         return 0, PairingPlaces.none(), SeasonSuspects()
-    rows = _PAIRING.decode(row[1])
+    version, content, suspects = row
+    places = _PAIRING.decode(content)
     columns = [
-        [each.score for each in rows],
-        [each.sigma for each in rows],
-        [each.loss for each in rows],
+        [row.score for row in places],
+        [row.sigma for row in places],
+        [row.loss for row in places],
     ]
-    places = PairingPlaces([each.entry_id for each in rows], np.array(columns, np.float64))
-    return row[0], places, SeasonSuspects.from_json(row[2])
+    entry_ids = [row.entry_id for row in places]
+    pairing_places = PairingPlaces(entry_ids, np.array(columns, np.float64))
+    return version, pairing_places, SeasonSuspects.from_json(suspects)
 
 
 def get_version(conn: Connection, season_id: SeasonId, version: int) -> StandingVersion:
     """Returns a version. Raises NotFound."""
-    found = _select_versions(conn, "season_id = %s and version = %s", (season_id, version))
-    if not found:
-        raise NotFound("there is no such version of the standings")
-    return found[0]
+    query = f"{VERSION} where season_id = %s and version = %s"
+    missing = NotFound("there is no such version of the standings")
+    return fetch_one(conn, StandingVersion, query, (season_id, version), missing)
 
 
 def list_versions(
     conn: Connection, season_id: SeasonId, *, limit: int = 50
 ) -> list[StandingVersion]:
     """Returns versions of a season, newest first."""
-    return _select_versions(
-        conn, "season_id = %s order by version desc limit %s", (season_id, limit)
-    )
+    query = f"{VERSION} where season_id = %s order by version desc limit %s"
+    return fetch(conn, StandingVersion, query, (season_id, limit))
 
 
 def places_of_content(content: str) -> dict[EntryId, OfficialPlace]:
@@ -158,15 +151,16 @@ def places_of_content(content: str) -> dict[EntryId, OfficialPlace]:
 
 def why_dropped(conn: Connection, season_id: SeasonId, version: int) -> str:
     """Returns the message for a version without rows: which versions still have theirs."""
-    row = conn.execute(
-        "select min(version), min(version) filter (where version > %s) from standings"
-        " where season_id = %s and content is not null",
-        (version, season_id),
-    ).fetchone()
-    assert row is not None
+    oldest, following = fetch_one(
+        conn,
+        tuple[int, int],
+        """select min(version), min(version) filter (where version > %(version)s) from standings
+        where season_id = %(season_id)s and content is not null""",
+        {"version": version, "season_id": season_id},
+    )
     return (
         f"version: the rows of version {version} were dropped in time, so it cannot be computed"
-        f" again; the oldest version that can is {row[0]}, the next after this one {row[1]}"
+        f" again; the oldest version that can is {oldest}, the next after this one {following}"
     )
 
 
@@ -176,22 +170,17 @@ def drop_old_rows(conn: Connection) -> int:
     Keeps one version an hour after an hour, one a day after a month. Keeps each version that sealed
     a medal, and each season's last version.
     """
-    return conn.execute(
-        "update standings s set content = null where content is not null"
-        " and made_at < now() - interval '1 hour' and version <> (select official_version"
-        "   from seasons where id = s.season_id) and not exists (select 1 from sealed_medals m"
-        "   where m.season_id = s.season_id and m.version = s.version)"
-        " and exists (select 1 from standings o"
-        "   where o.season_id = s.season_id and o.version < s.version and o.content is not null"
-        "   and date_trunc(case when s.made_at < now() - interval '30 days' then 'day'"
-        "     else 'hour' end, o.made_at at time zone 'utc')"
-        "   = date_trunc(case when s.made_at < now() - interval '30 days' then 'day'"
-        "     else 'hour' end, s.made_at at time zone 'utc'))"
-    ).rowcount
-
-
-def _select_versions(
-    conn: Connection, where: str, arguments: tuple[object, ...]
-) -> list[StandingVersion]:
-    with conn.cursor(row_factory=class_row(StandingVersion)) as cur:
-        return cur.execute(f"{VERSION} where {where}", arguments).fetchall()
+    query = """update standings s set content = null
+        where content is not null and made_at < now() - interval '1 hour'
+          and version <> (select official_version from seasons where id = s.season_id)
+          and not exists (select 1 from sealed_medals m
+            where m.season_id = s.season_id and m.version = s.version)
+          and exists (select 1 from standings o
+            where o.season_id = s.season_id and o.version < s.version and o.content is not null
+              and date_trunc(
+                case when s.made_at < now() - interval '30 days' then 'day' else 'hour' end,
+                o.made_at at time zone 'utc')
+                = date_trunc(
+                  case when s.made_at < now() - interval '30 days' then 'day' else 'hour' end,
+                  s.made_at at time zone 'utc'))"""
+    return conn.execute(query).rowcount

@@ -1,5 +1,5 @@
 """Creates rated matches: ``pairing_round.make_rated_matches``, which the scheduler calls.
 
-``season_cache`` caches what the pairing needs of each season. ``fair_queueing`` shares the queue
-fairly. ``ladder.matches.pairing`` chooses opponents.
+``season_cache`` caches what the pairing needs of each season, and shares the queue fairly.
+``ladder.matches.pairing`` chooses opponents.
 """

@@ -91,18 +91,18 @@ def make_rated_matches(
             maker = makers[season.id]
             depth = _matches_per_slot(seconds[season.id])
             part = round(depth * slots * parts[season.id] / whole, 6)
-            wanted = math.ceil(part)
+            target = math.ceil(part)
             room = season.max_in_flight - under_way[season.id]
-            missing = min(wanted - under_way[season.id], room)
+            missing = min(target - under_way[season.id], room)
             turn = partial(turn_of, maker)
-            made = 0
+            queued = 0
             if missing > 0 and season.measures:
-                made = _advance_solo_season(conn, season, missing, turn, workers)
+                queued = _advance_solo_season(conn, season, missing, turn, workers)
             elif not season.measures and room > 0:
                 places = _Places(max(0, missing), room)
-                made = _pair_season(conn, season, places, turn, workers, rng, fields)
-            under_way[season.id] += made
-            if under_way[season.id] >= wanted:
+                queued = _pair_season(conn, season, places, turn, workers, rng, fields)
+            under_way[season.id] += queued
+            if under_way[season.id] >= target:
                 full.append(season)
         if len(full) == len(seasons):
             break
@@ -144,18 +144,18 @@ def _pair_season(
         admissible=served,
     )
     playable = _playable_lineups(workers, proposal.lineups)
-    wanted = list[RatedMatch]()
+    planned = list[RatedMatch]()
     with conn.transaction():
         active = matches.lock_active_entries(conn, playable)
         for lineup in playable:
             if not active.issuperset(seat.entry_id for seat in lineup):
                 continue  # an entry has retired since the proposal
             newcomers = new.intersection(seat.entry_id for seat in lineup)
-            if len(wanted) < places.missing or newcomers:
-                wanted.append(RatedMatch(lineup, turn(lineup), goes_first=bool(newcomers)))
+            if len(planned) < places.missing or newcomers:
+                planned.append(RatedMatch(lineup, turn(lineup), goes_first=bool(newcomers)))
                 new -= newcomers
-        matches.create_rated_matches(conn, season, wanted)
-    return len(wanted)
+        matches.create_rated_matches(conn, season, planned)
+    return len(planned)
 
 
 def _playable_lineups(
@@ -193,31 +193,31 @@ def _advance_solo_season(
         for profile, seat in seats.items()
         if worker_availability.why_no_worker_fits_lineup(workers, [seat]) is None
     }
-    made = 0
+    queued = 0
     with conn.transaction():
         solo_seasons.delete_old_round_matches(conn, season.id)
     able = {runner.candidate.entry_id: runner.candidate for runner in field}
     new = candidates.entries_without_matches(
         conn,
         {
-            each.entry_id
-            for each in able.values()
-            if each.waits_for_first_match and each.profile in served
+            waiting.entry_id
+            for waiting in able.values()
+            if waiting.waits_for_first_match and waiting.profile in served
         },
     )
     for gap in solo_seasons.void_rounds(conn, season.id):
         runner = able.get(gap.entry_id)
-        if made == missing:
+        if queued == missing:
             break
         if runner is None or runner.profile not in served or runner.weight <= 0:
             continue
         try:
             with conn.transaction():
                 solo_seasons.requeue_round_match(conn, season, runner, gap, turn([runner.seat]))
-            made += 1
+            queued += 1
         except Conflict:
             continue
-    for candidate, number in pairing.next_rounds(field, begun, missing - made, served):
+    for candidate, number in pairing.next_rounds(field, begun, missing - queued, served):
         try:
             with conn.transaction():
                 solo_seasons.queue_round_match(
@@ -228,8 +228,8 @@ def _advance_solo_season(
                     turn([candidate.seat]),
                     goes_first=candidate.entry_id in new,
                 )
-            made += 1
+            queued += 1
             new.discard(candidate.entry_id)
         except Conflict:
             continue  # the entry retired meanwhile
-    return made
+    return queued

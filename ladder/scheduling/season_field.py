@@ -119,29 +119,29 @@ class SeasonField:
 
     def set_entries(self, entries: Iterable[Candidate]) -> None:
         """Sets all entries, with their live ratings."""
-        new = {each.entry_id: each for each in entries}
+        new = {candidate.entry_id: candidate for candidate in entries}
         changed = [
-            each
-            for entry, each in new.items()
-            if self._entries.get(entry) != each or entry in self._renumbered
+            candidate
+            for entry, candidate in new.items()
+            if self._entries.get(entry) != candidate or entry in self._renumbered
         ]
         self.change_entries(changed, self._entries.keys() - new.keys())
 
     def change_entries(self, changed: Iterable[Candidate], left: Iterable[EntryId]) -> None:
         """Adds or replaces the changed entries, and removes those that left."""
         came = list(changed)
-        for each in came:
-            before = self._entries.get(each.entry_id)
-            self._entries[each.entry_id] = each
-            if before is None or not _is_same(before, each):
+        for candidate in came:
+            before = self._entries.get(candidate.entry_id)
+            self._entries[candidate.entry_id] = candidate
+            if before is None or not _is_same(before, candidate):
                 self._is_table_current = False
-        self._renumbered.difference_update(each.entry_id for each in came)
+        self._renumbered.difference_update(candidate.entry_id for candidate in came)
         for entry in left:
             if self._entries.pop(entry, None) is not None:
                 self._is_table_current = False
                 self._renumbered.discard(entry)
         if self._is_table_current and came:
-            rows = [self._rows[each.entry_id] for each in came]
+            rows = [self._rows[candidate.entry_id] for candidate in came]
             self._table.set_numbers(rows, live_numbers(came))
 
     def set_numbers(self, entries: Sequence[EntryId], numbers: Floats) -> None:
@@ -255,14 +255,16 @@ class SeasonField:
         """Returns the contender of each row; -1 before its first game."""
         if self._contenders is None:
             get = self._numbers.get
-            who = self._live_table().identities.who
-            self._contenders = np.array([get(each.entry_id, -1) for each in who], np.intp)
+            candidates = self._live_table().identities.who
+            self._contenders = np.array(
+                [get(candidate.entry_id, -1) for candidate in candidates], np.intp
+            )
         return self._contenders
 
     def _row_favourites(self) -> NDArray[np.bool_]:
         """Returns which rows are suspect favourites."""
-        found: NDArray[np.bool_] = np.isin(self._row_contenders(), self._pairs_apart()[:, 0])
-        return found & (self._row_contenders() >= 0)
+        favourites: NDArray[np.bool_] = np.isin(self._row_contenders(), self._pairs_apart()[:, 0])
+        return favourites & (self._row_contenders() >= 0)
 
     def _failing_paces(self) -> Floats:
         """Returns each contender's pace by the share of games that it failed."""
@@ -273,35 +275,35 @@ class SeasonField:
     def _pairs_apart(self) -> NDArray[np.int32]:
         """Returns the pairs of contenders that seldom meet: [pairs, 2]."""
         get = self._numbers.get
-        pairs = [(get(one, -1), get(other, -1)) for one, other in self._suspects.apart]
+        pairs = [(get(first, -1), get(other, -1)) for first, other in self._suspects.apart]
         return np.array(pairs, np.int32).reshape(-1, 2)
 
 
-def _is_same(one: Candidate, other: Candidate) -> bool:
+def _is_same(first: Candidate, other: Candidate) -> bool:
     """Whether a lineup shows both alike, and its rules treat them alike, but for their numbers."""
     return (
-        one.team_id == other.team_id
-        and one.submission_id == other.submission_id
-        and one.agent_id == other.agent_id
-        and one.digest == other.digest
-        and one.profile == other.profile
-        and one.is_anchor == other.is_anchor
-        and one.most_in_flight == other.most_in_flight
-        and (one.weight > 0) == (other.weight > 0)
+        first.team_id == other.team_id
+        and first.submission_id == other.submission_id
+        and first.agent_id == other.agent_id
+        and first.digest == other.digest
+        and first.profile == other.profile
+        and first.is_anchor == other.is_anchor
+        and first.most_in_flight == other.most_in_flight
+        and (first.weight > 0) == (other.weight > 0)
     )
 
 
 def _grown(counts: NDArray[np.int32], shape: tuple[int, ...]) -> NDArray[np.int32]:
     """Returns the counts with zeros up to this shape."""
-    more = [(0, max(0, wanted - has)) for has, wanted in zip(counts.shape, shape, strict=True)]
+    more = [(0, max(0, size - has)) for has, size in zip(counts.shape, shape, strict=True)]
     return np.pad(counts, more) if np.any(more) else counts
 
 
 def _by_contender(values: NDArray[Any], contenders: Indices, unknown: float) -> NDArray[Any]:
     """Returns the values of these contenders; those of unknown ones are ``unknown``."""
-    known = (contenders >= 0) & (contenders < len(values))
-    if known.all():
+    is_known = (contenders >= 0) & (contenders < len(values))
+    if is_known.all():
         return np.take(values, contenders, axis=0)  # faster than indexing
-    found = np.full((len(contenders), *values.shape[1:]), unknown, values.dtype)
-    found[known] = values[contenders[known]]
-    return found
+    result = np.full((len(contenders), *values.shape[1:]), unknown, values.dtype)
+    result[is_known] = values[contenders[is_known]]
+    return result

@@ -8,9 +8,13 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from random import SystemRandom
 
+from redis import Redis
+from redis.exceptions import RedisError
+
 from ladder.database import db, idempotency, migrate
 from ladder.database.blobs import Blobs
 from ladder.entries import blocked_accounts, entries, remote_agents
+from ladder.ids import SeasonId
 from ladder.leagues import join_requests, season_notices
 from ladder.leagues import seasons as leagues_seasons
 from ladder.machines import checks, lease_blobs, machines
@@ -20,6 +24,7 @@ from ladder.notices import deliveries
 from ladder.people import one_time_links, sign_in_steps
 from ladder.privacy import erasing
 from ladder.ratings import standing_versions
+from ladder.reports import alarm_notices, season_health
 from ladder.scheduling.pairing_round import make_rated_matches
 from ladder.scheduling.season_cache import SeasonCache
 from ladder.scrims import requests as scrim_requests
@@ -27,12 +32,13 @@ from ladder.scrims.comparison import progress
 from ladder.standings import medal_notices
 from ladder.telemetry import log_event
 from ladder.tournaments import advance, shows
-from services.scheduler.alarm_log import AlarmLog
 from services.scheduler.leader import Job
-from services.scheduler.redis_users import RedisUsers
 from services.scheduler.wake_messages import Wake, WakeMessages
 from services.server_faults import FaultLog
+from workers import redis_users
 
+REDIS_SECONDS = 2.0
+"""Timeout of each call to Redis."""
 MONTHS_AHEAD = 2
 """For how many months after the current one the partitions exist."""
 
@@ -106,8 +112,13 @@ def queue_rejudged_matches(conn: db.Connection) -> dict[str, int]:
     rejudgements."""
     with conn.transaction():
         over = rejudgements.end_finished_rejudgements(conn)
-    for each in over:
-        log_event("rejudgement_ended", rejudgement=each.id, season=each.season_id, state=each.state)
+    for rejudgement in over:
+        log_event(
+            "rejudgement_ended",
+            rejudgement=rejudgement.id,
+            season=rejudgement.season_id,
+            state=rejudgement.state,
+        )
     return {"rejudges_queued": rejudgements.queue_next(conn)}
 
 
@@ -162,11 +173,11 @@ def erase_accounts(conn: db.Connection, blobs: Blobs) -> dict[str, int]:
 
 def record_medal_changes(conn: db.Connection) -> dict[str, int]:
     """Tells teams whose medal changed with a new official standing."""
-    told = 0
+    notices = 0
     for season in medal_notices.seasons_with_news(conn):
         with conn.transaction():
-            told += medal_notices.record_medal_changes(conn, season)
-    return {"medal_changes": told}
+            notices += medal_notices.record_medal_changes(conn, season)
+    return {"medal_changes": notices}
 
 
 def expire_deliveries(conn: db.Connection) -> dict[str, int]:
@@ -225,3 +236,67 @@ def create_partitions(conn: db.Connection) -> dict[str, int]:
     """Creates the partitions of the coming months."""
     with conn.transaction():
         return {"partitions_made": len(migrate.ensure_partitions(conn, MONTHS_AHEAD))}
+
+
+class AlarmLog:
+    """Logs each alarm of a season once and notifies the people who host the league.
+
+    An alarm means that no match finished in time, or that a machine is too slow.
+    """
+
+    def __init__(self) -> None:
+        self._told: dict[SeasonId, str] = {}
+
+    def log_alarm_changes(self, conn: db.Connection) -> dict[str, int]:
+        """Logs each new, changed or ended alarm, and notifies the hosts of new and changed ones.
+
+        Returns no counts.
+        """
+        alarms = {alarm.season_id: alarm for alarm in season_health.season_alarms(conn)}
+        for season, alarm in alarms.items():
+            if self._told.get(season) != alarm.reason:
+                slow = alarm.cause is season_health.AlarmCause.SLOW_HOST
+                log_event(
+                    "host_too_slow" if slow else "season_silent",
+                    level="warning",
+                    season=season,
+                    league=alarm.league,
+                    reason=alarm.reason,
+                    silent_seconds=round(alarm.silent_seconds),
+                    expected_seconds=alarm.expected_seconds,
+                )
+                self._told[season] = alarm.reason
+                with conn.transaction():
+                    alarm_notices.record_alarm(conn, alarm)
+        for season in set(self._told) - set(alarms):
+            log_event("season_alarm_cleared", season=season)
+            del self._told[season]
+        return {}
+
+
+class RedisUsers:
+    """Keeps the users of Redis equal to the machines that joined: Redis may lose its users."""
+
+    def __init__(self, redis_url: str) -> None:
+        self._client = Redis.from_url(
+            redis_url, socket_timeout=REDIS_SECONDS, socket_connect_timeout=REDIS_SECONDS
+        )
+        self._trouble = ""
+
+    def renew(self, conn: db.Connection) -> dict[str, int]:
+        """Makes lost users again and deletes those of revoked machines. Logs each new failure."""
+
+        def read_expected() -> dict[str, tuple[str, bool]]:
+            with conn.transaction():
+                return machines.redis_logins(conn)
+
+        try:
+            changed = redis_users.renew_users(self._client, read_expected)
+        except (RedisError, OSError) as error:
+            trouble = f"{type(error).__name__}: {error}"
+            if trouble != self._trouble:
+                log_event("redis_users_failed", level="warning", error=trouble)
+            self._trouble = trouble
+            return {}
+        self._trouble = ""
+        return changed

@@ -96,9 +96,9 @@ def _run_rounds(conn: db.Connection, jobs: Sequence[Job], stopping: threading.Ev
                 due[job.name] = started + job.every_seconds
                 if not _run_job(conn, job, counted):
                     due[job.name] = started + max(1.0, job.every_seconds)
-        told: dict[str, Any] = {name: count for name, count in counted.items() if count}
-        if told:
-            log_event("round", ms=round((time.monotonic() - started) * 1000), **told)
+        figures: dict[str, Any] = {name: count for name, count in counted.items() if count}
+        if figures:
+            log_event("round", ms=round((time.monotonic() - started) * 1000), **figures)
         _wait_for_next_round(conn, started, stopping)
 
 

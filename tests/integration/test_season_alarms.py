@@ -13,7 +13,7 @@ from ladder.leagues import leagues, seasons
 from ladder.matches import lease
 from ladder.matches.records import AttemptFault
 from ladder.reports import season_health
-from services.scheduler.alarm_log import AlarmLog
+from services.scheduler.jobs import AlarmLog
 from tests.integration.ladder.contest import Contest, make_contest
 from tests.integration.six_entries import contest as contest
 from tests.integration.six_entries import silence_workers

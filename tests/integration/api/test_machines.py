@@ -20,7 +20,7 @@ from ladder.matches import history, lease
 from ladder.matches.records import AttemptFault
 from services.api_client import ApiError, Client
 from services.machines.operations import require_redis_password
-from services.scheduler.redis_users import RedisUsers
+from services.scheduler.jobs import RedisUsers
 from tests import typed
 from tests.integration.api.machine_site import CONTENT, Machine, Site
 from tests.integration.api.machine_site import contest as contest
