@@ -93,10 +93,10 @@ def normal_address(text: str, field: str = "address") -> str:
     >>> normal_address("Ada@Example.ORG")
     'Ada@example.org'
     """
-    found = ADDRESS.fullmatch(text) if len(text) <= MOST_ADDRESS_CHARACTERS else None
-    if found is None or len(found[1]) > 64:
+    address = ADDRESS.fullmatch(text) if len(text) <= MOST_ADDRESS_CHARACTERS else None
+    if address is None or len(address[1]) > 64:
         raise Invalid(field, "write one mail address, such as ada@example.org")
-    return f"{found[1]}@{found[2].lower()}"
+    return f"{address[1]}@{address[2].lower()}"
 
 
 def domain_of(address: str) -> str:
@@ -126,7 +126,7 @@ def build_message(
     """
     recipient, sender = normal_address(to, "to"), normal_address(server.sender, "sender")
     encoding, body = _encode_body(text)
-    known = {
+    values = {
         "From": f"Pecking Order <{sender}>",
         "To": recipient,
         "Subject": subject,
@@ -138,7 +138,7 @@ def build_message(
         "Content-Transfer-Encoding": encoding,
         **(headers or {}),
     }
-    lines = [_header_line(name, value) for name, value in known.items()]
+    lines = [_header_line(name, value) for name, value in values.items()]
     return Mail(recipient, "".join(lines).encode("ascii") + b"\r\n" + body)
 
 

@@ -181,13 +181,13 @@ def words_of(kind: NoticeKind, facts: Facts) -> Words:
 
 def _agent(title: str, text: str, *, has_reason: bool = False) -> Callable[[Facts], Words]:
     def make(facts: Facts) -> Words:
-        known = {**facts, **facts["details"], "agent_name": facts["agent_name"] or "an agent"}
+        values = {**facts, **facts["details"], "agent_name": facts["agent_name"] or "an agent"}
         why = short_reason(facts["reason"] or "").rstrip(".")
         reason = f" The reason: {why}." if why else ""
         path = f"/agents/{facts['agent_id']}"
         return Words(
-            title.format_map(known),
-            text.format_map(known) + (reason if has_reason else ""),
+            title.format_map(values),
+            text.format_map(values) + (reason if has_reason else ""),
             f"{path}?entry={facts['entry_id']}" if facts["entry_id"] else path,
         )
 
@@ -204,9 +204,9 @@ def _disqualified(facts: Facts) -> Words:
 
 def _league(title: str, text: str, page: str = "") -> Callable[[Facts], Words]:
     def make(facts: Facts) -> Words:
-        known = {**facts, **facts["details"], "league_title": facts["league_title"] or "a league"}
+        values = {**facts, **facts["details"], "league_title": facts["league_title"] or "a league"}
         path = f"/leagues/{facts['league_slug']}{page}" if facts["league_slug"] else "/"
-        return Words(title.format_map(known), text.format_map(known), path)
+        return Words(title.format_map(values), text.format_map(values), path)
 
     return make
 
@@ -225,8 +225,8 @@ def _join_expired(facts: Facts) -> Words:
 
 def _team(title: str, text: str) -> Callable[[Facts], Words]:
     def make(facts: Facts) -> Words:
-        known = {**facts, "person_name": facts["person_name"] or "Somebody"}
-        return Words(title.format_map(known), text.format_map(known), "/me")
+        values = {**facts, "person_name": facts["person_name"] or "Somebody"}
+        return Words(title.format_map(values), text.format_map(values), "/me")
 
     return make
 
@@ -257,10 +257,13 @@ def _comparison(facts: Facts) -> Words:
 
 def _request(title: str, text: str) -> Callable[[Facts], Words]:
     def make(facts: Facts) -> Words:
-        known = {name: facts.get(name) or "another team" for name in ("asker_name", "asked_name")}
-        known |= {"games": facts["details"]["games"], "league": facts["league_title"] or "a league"}
+        values = {name: facts.get(name) or "another team" for name in ("asker_name", "asked_name")}
+        values |= {
+            "games": facts["details"]["games"],
+            "league": facts["league_title"] or "a league",
+        }
         path = "/scrim-requests/{request}".format_map(facts["details"])
-        return Words(title.format_map(known), text.format_map(known), path)
+        return Words(title.format_map(values), text.format_map(values), path)
 
     return make
 
@@ -269,7 +272,7 @@ def _tournament(make: Callable[[Facts], tuple[str, str]]) -> Callable[[Facts], W
     """Words with the present names; ``make`` returns the patterns of title and text."""
 
     def make_words(facts: Facts) -> Words:
-        known = {
+        values = {
             **facts,
             **facts["details"],
             "agent_name": facts["agent_name"] or "an agent",
@@ -278,8 +281,8 @@ def _tournament(make: Callable[[Facts], tuple[str, str]]) -> Callable[[Facts], W
             "league_title": facts["league_title"] or "a league",
         }
         title, text = make(facts["details"])
-        path = "/tournaments/{tournament}".format_map(known)
-        return Words(title.format_map(known), text.format_map(known), path)
+        path = "/tournaments/{tournament}".format_map(values)
+        return Words(title.format_map(values), text.format_map(values), path)
 
     return make_words
 

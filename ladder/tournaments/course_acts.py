@@ -224,7 +224,7 @@ def last_paired(tournament: Tournament) -> str:
     return courses.position_text((stage, round + 1))
 
 
-ORDER: Final = [each.value for each in (Embargo.HIDDEN, Embargo.PARTICIPANTS, Embargo.PUBLIC)]
+ORDER: Final = [embargo.value for embargo in (Embargo.HIDDEN, Embargo.PARTICIPANTS, Embargo.PUBLIC)]
 
 
 @atomic_function

@@ -195,7 +195,9 @@ def _view(
 
 def has_course(tournament: Tournament, entered: Iterable[Entrant]) -> bool:
     """Whether its entrants are fixed, so that it has a course."""
-    return not tournament.state.is_before_lock and any(one.number is not None for one in entered)
+    return not tournament.state.is_before_lock and any(
+        entrant.number is not None for entrant in entered
+    )
 
 
 def _shown_state(tournament: Tournament, course: Course) -> TournamentState:

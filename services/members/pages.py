@@ -186,8 +186,8 @@ def invitations_page(
     request: Request, conn: Db, viewer: Anyone, league: HostedLeague, forms: NoForms
 ) -> Response:
     """The form and the codes of the league, and the link of a code that was made now."""
-    made = forms.answer if isinstance(forms.answer, MadeInvitation) else None
-    link = f"{site_address(request)}/join?code={quote(made.code)}" if made else None
+    invitation = forms.answer if isinstance(forms.answer, MadeInvitation) else None
+    link = f"{site_address(request)}/join?code={quote(invitation.code)}" if invitation else None
     response = render(
         request,
         "members/invitations.html",

@@ -161,12 +161,12 @@ class CorrectedDutchEngine(DutchEngine):
             pairer = _Pairer(
                 brackets.get_current_bracket(), validity, white_first, brackets.lower_is_last
             )
-            found = cls._get_bracket_pairs(pairer)
-            if found is None:
+            bracket_pairs = cls._get_bracket_pairs(pairer)
+            if bracket_pairs is None:
                 brackets.collapse()
             else:
-                brackets.apply_bracket_pairings(found)
-                pairs += found
+                brackets.apply_bracket_pairings(bracket_pairs)
+                pairs += bracket_pairs
         pairs.sort(key=cls._get_player_pair_score, reverse=True)
         return [cls._get_pairing(pair) for pair in pairs]
 
@@ -266,7 +266,7 @@ def _first_round(report: Report, came: Sequence[int]) -> tuple[tuple[int, int], 
         (first, second) if (n % 2 == 0) == report.white_first else (second, first)
         for n, (first, second) in enumerate(halves)
     ]
-    return (*pairs, *((each, 0) for each in came[2 * half :]))
+    return (*pairs, *((member, 0) for member in came[2 * half :]))
 
 
 def pair_by_the_rules(report: Report, absent: frozenset[int]) -> tuple[tuple[int, int], ...]:

@@ -40,7 +40,7 @@ class Duel:
 def judge_series(duel: Duel, games: Sequence[Game]) -> SeriesState:
     """Returns the outcome if the games decide the series, else the games that it still needs."""
     played = {game.number: game for game in games}
-    rules, points = duel.rules, {each: 0.0 for each in duel.entrants}
+    rules, points = duel.rules, {member: 0.0 for member in duel.entrants}
     most = rules.pairs + (rules.more_pairs if duel.needs_winner else 0)
     complete = 0
     while complete < most:
@@ -57,12 +57,12 @@ def judge_series(duel: Duel, games: Sequence[Game]) -> SeriesState:
     if complete == most:
         return SeriesState(_outcome(duel, points, complete), ())
     needed = _needed_pairs(duel, points, complete)
-    wanted = tuple(
+    planned = tuple(
         wanted_game(duel, number)
         for number in range(2 * complete + 1, 2 * (complete + needed) + 1)
         if number not in played
     )
-    return SeriesState(None, wanted)
+    return SeriesState(None, planned)
 
 
 def wanted_game(duel: Duel, number: int) -> WantedGame:
@@ -99,15 +99,15 @@ def _needed_pairs(duel: Duel, points: dict[int, float], complete: int) -> int:
 
 
 def _outcome(duel: Duel, points: dict[int, float], complete: int) -> Outcome:
-    one, second = duel.entrants
-    level = points[one] == points[second]
+    upper, lower = duel.entrants
+    level = points[upper] == points[lower]
     by = By.MORE_GAMES if complete > duel.rules.pairs else By.GAMES
     if level and duel.needs_winner:
         by = By.SEED
-    first = one if points[one] > points[second] else second
+    first = upper if points[upper] > points[lower] else lower
     if level:
         first = duel.better_seed
-    order = (first, second if first == one else one)
+    order = (first, lower if first == upper else upper)
     gained = (points[order[0]], points[order[1]])
     score = f"{gained[0]:g} : {gained[1]:g}"
     text = {
@@ -147,21 +147,21 @@ def judge_heat(meeting: HeatMeeting, games: Sequence[Game], seeds: Mapping[int, 
     left = [n for n in range(1, meeting.rules.games + 1) if n not in played]
     if left:
         return HeatState(None, tuple(_wanted_game(meeting, number) for number in left))
-    exact_points = {each: Fraction() for each in meeting.entrants}
-    firsts = {each: 0 for each in meeting.entrants}
+    exact_points = {member: Fraction() for member in meeting.entrants}
+    firsts = {member: 0 for member in meeting.entrants}
     for number in sorted(played):
         for entrant, gained in placement_points(played[number], meeting).items():
             exact_points[entrant] += exact(gained)
         for entrant, place in zip(played[number].entrants, played[number].places, strict=True):
             firsts[entrant] += place == 1
-    points = {each: float(value) for each, value in exact_points.items()}
+    points = {member: float(value) for member, value in exact_points.items()}
     order = tuple(
         sorted(
             meeting.entrants,
-            key=lambda each: (-points[each], -firsts[each], seeds[each]),
+            key=lambda member: (-points[member], -firsts[member], seeds[member]),
         )
     )
-    scores = tuple(points[each] for each in order)
+    scores = tuple(points[member] for member in order)
     text = " : ".join(f"{value:g}" for value in scores) + " points"
     return HeatState(Outcome(order, scores, scores, By.GAMES, text), ())
 

@@ -97,8 +97,8 @@ def _table(
 
 def _heat_table(scores: HeatScores, members: Sequence[int]) -> list[Standing]:
     """Orders by points and then by wins, both per heat, then by seed."""
-    means = {each: scores.points_a_heat(each) for each in members}
-    order = sorted(members, key=lambda each: (-means[each], -scores.wins_a_heat(each)))
+    means = {member: scores.points_a_heat(member) for member in members}
+    order = sorted(members, key=lambda member: (-means[member], -scores.wins_a_heat(member)))
     lines = []
     for rank, entrant in enumerate(order, 1):
         below = order[rank : rank + 1]
@@ -113,11 +113,11 @@ def _heat_table(scores: HeatScores, members: Sequence[int]) -> list[Standing]:
 
 def _explain_heats(scores: HeatScores, entrant: int, below: int) -> str:
     """Says why an entrant stands before the one below it."""
-    one, two = scores.points_a_heat(entrant), scores.points_a_heat(below)
-    if one != two and scores.is_even:
+    upper, lower = scores.points_a_heat(entrant), scores.points_a_heat(below)
+    if upper != lower and scores.is_even:
         return f"points: {scores.points[entrant]:g}; the next has {scores.points[below]:g}"
-    if one != two:
-        own, other = texts_apart(one, two)
+    if upper != lower:
+        own, other = texts_apart(upper, lower)
         text = f"points per heat: {own}; the next has {other}"
         missed = scores.missed[below] > 0
         return text + (", as heats that it missed count 0" if missed else "")

@@ -58,9 +58,11 @@ def _pair(run: StageRun, report: Report, absent: frozenset[int], basis: str) -> 
         return PairedRound(basis, tuple((entrant,) for entrant in here))
     from ladder.tournaments.formats.dutch import pair_dutch  # py4swiss is slow to import
 
-    found = pair_dutch(report, absent)
-    pairs = tuple(tuple(run.field[number - 1] for number in pair if number) for pair in found.pairs)
-    return PairedRound(basis, pairs, found.note)
+    paired = pair_dutch(report, absent)
+    pairs = tuple(
+        tuple(run.field[number - 1] for number in pair if number) for pair in paired.pairs
+    )
+    return PairedRound(basis, pairs, paired.note)
 
 
 def _pairings_of_round(
@@ -136,7 +138,7 @@ def swiss_report(
     names: Sequence[str],
 ) -> Report:
     """Returns the report of these finished rounds; players are numbered by their seed."""
-    lines: dict[int, list[RoundOf]] = {each: [] for each in run.field}
+    lines: dict[int, list[RoundOf]] = {member: [] for member in run.field}
     for round in rounds:
         for pairing in round:
             for entrant, line in _round_of(run, pairing):

@@ -78,7 +78,7 @@ class Ranked:
 
 def read_record(run: StageRun, field: Iterable[int], pairings: Iterable[Pairing]) -> Record:
     """Collects finished pairings; those of the section ``play-off`` count apart."""
-    duels: dict[int, list[Duel]] = {each: [] for each in field}
+    duels: dict[int, list[Duel]] = {member: [] for member in field}
     play_off: Counter[int] = Counter()
     for pairing in pairings:
         outcome = pairing.outcome
