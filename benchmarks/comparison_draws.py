@@ -26,8 +26,9 @@ from benchmarks.report_tables import aligned, describe_machine
 from estimates.comparison import Rule, default_pairs
 from estimates.comparison_report import share_beaten
 from sandbox.match import local_match
+from sandbox.settings import LauncherName
 from services.cli.local_comparison import LocalComparison, compare
-from services.cli.local_node import LauncherName, node_socket
+from services.cli.local_node import node_socket
 from services.cli.local_plan import GameOptions, make_plan
 
 Array = npt.NDArray[np.float64]

@@ -1,4 +1,4 @@
-"""The environment variables of the node and of the maker of images.
+"""The environment variables of the node and of the maker of images, and names of launchers.
 
 Standard library only: importing pydantic-settings takes longer than importing the whole node.
 """
@@ -7,6 +7,16 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, fields
+from enum import StrEnum
+
+
+class LauncherName(StrEnum):
+    """The program that creates sandboxes."""
+
+    AUTO = "auto"
+    """Docker if an engine answers, else bubblewrap."""
+    DOCKER = "docker"
+    BUBBLEWRAP = "bubblewrap"
 
 
 @dataclass(frozen=True, slots=True)

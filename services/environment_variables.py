@@ -7,6 +7,11 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Final
+
+CHECKOUT: Final = Path(__file__).resolve().parents[1]
+"""The folder of this installation."""
 
 
 @dataclass(frozen=True, slots=True)

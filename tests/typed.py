@@ -12,9 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from services.cli import __main__, display
-
-WIDTH = 200
+from services.cli import __main__
 
 
 def peck(
@@ -26,8 +24,6 @@ def peck(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "environ", dict(environment))
         patch.setattr(sys, "argv", ["peck", *arguments])
-        patch.setattr(display.stdout, "width", WIDTH)
-        patch.setattr(display.stderr, "width", WIDTH)
         patch.chdir(folder)
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import json
 import os
 import sys
@@ -18,9 +17,7 @@ from services.api_client import ApiError, Client, Unreachable
 from services.cli import (
     completion,
     display,
-    error_hints,
-    refusal_texts,
-    removed_commands,
+    refusals,
     typer_values,
 )
 from services.cli.saved_login import MissingInput
@@ -41,8 +38,7 @@ MODULES: Final = {
     "teams": ("team",),
     "account": ("sign-up", "login", "logout", "whoami"),
     "administration": ("admin",),
-    "admin_token": ("admin",),
-    "standing_check": ("admin",),
+    "operator_commands": ("admin", "migrate", "blobs"),
     "completion": ("completion",),
     "better": ("better",),
     "datasets": ("dataset",),
@@ -51,8 +47,6 @@ MODULES: Final = {
     "machines": ("machine",),
     "machine_join": ("machine",),
     "up": ("up",),
-    "migrate": ("migrate",),
-    "blobs": ("blobs",),
     "doctor": ("doctor",),
     "game_check": ("game",),
 }
@@ -64,8 +58,8 @@ WRONG: Final = (LookupError, TypeError, AttributeError, ValueError, RecursionErr
 """What a command raises that reads an answer of a wrong shape."""
 
 
-def print_version(asked: bool) -> None:
-    if asked:
+def print_version(is_asked: bool) -> None:
+    if is_asked:
         typer.echo(f"peck {VERSION}")
         raise typer.Exit
 
@@ -94,7 +88,7 @@ GROUPS: Final = {
 
 @cache
 def app_of(modules: tuple[str, ...]) -> typer.Typer:
-    """The command line with the commands of these modules, as far as they are installed."""
+    """The command line with the commands of these modules."""
     app = typer.Typer(
         name="peck",
         no_args_is_help=True,
@@ -104,8 +98,7 @@ def app_of(modules: tuple[str, ...]) -> typer.Typer:
     )
     app.callback()(read_options)
     for name in modules:
-        if importlib.util.find_spec(f"services.cli.{name}") is not None:
-            importlib.import_module(f"services.cli.{name}").register(app)
+        importlib.import_module(f"services.cli.{name}").register(app)
     group_commands(app)
     return app
 
@@ -130,39 +123,53 @@ def smallest_app_for(arguments: Sequence[str]) -> typer.Typer:
     """The command line with the modules that these arguments need, to save import time."""
     if [*arguments] == ["--version"]:
         return app_of(("leaderboards",))
-    found = tuple(name for name, words in MODULES.items() if {*words} & {*arguments[:1]})
-    return app_of(found) if found else full_app()
+    modules = tuple(name for name, words in MODULES.items() if {*words} & {*arguments[:1]})
+    return app_of(modules) if modules else full_app()
 
 
-def find_command(arguments: Sequence[str]) -> tuple[str, Sequence[refusal_texts.Parameter]]:
+def find_command(arguments: Sequence[str]) -> tuple[str, Sequence[refusals.Parameter]]:
     """Name and parameters of the command in these arguments: ``peck league create``."""
     command: Any = get_group(smallest_app_for(arguments))
-    found = ["peck"]
+    words = ["peck"]
     for name in arguments:
         commands = getattr(command, "commands", {})  # a single command has none
         if name not in commands:
             break
-        found.append(name)
+        words.append(name)
         command = commands[name]
-    return " ".join(found), command.params
+    return " ".join(words), command.params
+
+
+def unknown_command(arguments: Sequence[str]) -> str | None:
+    """The word among these arguments that should be a command and is none."""
+    command: Any = get_group(smallest_app_for(arguments))
+    for name in arguments:
+        commands = getattr(command, "commands", None)
+        if commands is None or name.startswith("-"):
+            return None
+        if name not in commands:
+            return name
+        command = commands[name]
+    return None
 
 
 def main() -> None:
     """Runs `peck`. Exits with 1 and a sentence on stderr after an error."""
     typer_values.pass_texts_through()
-    if command := removed_commands.replacement_of(sys.argv[1:]):
-        print(f"peck: this command is now: {command}", file=sys.stderr)
-        sys.exit(2)
     try:
         if completion.VARIABLE in os.environ:
             completion.complete_words(get_group(full_app()))
         smallest_app_for(sys.argv[1:])(prog_name="peck")
+    except SystemExit as error:
+        if error.code == 2 and (word := unknown_command(sys.argv[1:])):
+            print(f"peck api {word} searches all operations of the site", file=sys.stderr)
+        raise
     except (ApiError, Unreachable, MissingInput, OSError) as error:
         lines = [str(error)]
         if isinstance(error, ApiError):
             verb, parameters = find_command(sys.argv[1:])
-            lines = refusal_texts.refusal_lines(error, parameters)
-            lines += error_hints.hints_after(error, verb)
+            lines = refusals.refusal_lines(error, parameters)
+            lines += refusals.hints_after(error, verb)
         elif isinstance(error, MissingInput) and error.next_step:
             lines.append(f"next: {error.next_step}")
         text = "\n  ".join([f"peck: {lines[0]}", *lines[1:]])
@@ -174,8 +181,10 @@ def main() -> None:
     except WRONG as error:
         if not Client.last_answered:
             raise
-        told = f"{type(error).__name__}: {error}"
-        text = f"peck cannot read the answer of {Client.last_answered} ({told}); check the address"
+        reason = f"{type(error).__name__}: {error}"
+        text = (
+            f"peck cannot read the answer of {Client.last_answered} ({reason}); check the address"
+        )
         print(display.printable(f"peck: {text}, or update peck"), file=sys.stderr)
         sys.exit(1)
 

@@ -22,6 +22,7 @@ from services.api_client import Client, Json, content_of
 from services.cli.confirmation import Yes, confirm
 from services.cli.display import (
     AsJson,
+    ProgressLine,
     available_columns,
     cell_text,
     print_json,
@@ -82,12 +83,12 @@ def api(
     with connect(needs_token=False) as ladder:
         document = read_document(ladder)
         if operation is None or operation.replace("_", "-") not in document.operations:
-            found = document.search(operation or "")
-            if not found or values:
+            matching = document.search(operation or "")
+            if not matching or values:
                 raise MissingInput(
                     f"{document.address} has no operation {operation}", "peck api WORD (searches)"
                 )
-            list_operations(found, as_json)
+            list_operations(matching, as_json)
             return
         chosen = document.operation(operation)
         if shows_help:
@@ -160,8 +161,10 @@ def print_field(item: Field, width: int) -> None:
     default = f"; default: {item.default()}" if item.default() else ""
     text = item.schema.get("description") or ""
     name = item.name.upper() if item.place in ("path", "file") else item.name
-    told = f"{required}{item.bounds()}{default}{'. ' if text else ''}{text[:1].upper()}{text[1:]}"
-    lines = textwrap.wrap(" ".join(told.split()), max(available_columns(100) - width - 4, 20))
+    help_text = (
+        f"{required}{item.bounds()}{default}{'. ' if text else ''}{text[:1].upper()}{text[1:]}"
+    )
+    lines = textwrap.wrap(" ".join(help_text.split()), max(available_columns(100) - width - 4, 20))
     first, *more = lines or [""]
     stdout.print(f"  {name:{width}}  {first}")
     for line in more:
@@ -257,22 +260,16 @@ def save_answer(ladder: Client, operation: Operation, request: Request, out: Pat
 
 @contextmanager
 def progress(word: str, total: int = 0) -> Iterator[Callable[[int], None]]:
-    """Counts bytes on the terminal. Prints nothing elsewhere."""
-    done, shown, is_shown = 0, 0, sys.stderr.isatty()
+    """Counts bytes on a terminal."""
+    done, end = 0, f" of {total / (1 << 20):.1f} MB" if total else " MB"
+    with ProgressLine() as line:
 
-    def add(size: int) -> None:
-        nonlocal done, shown
-        done += size
-        if is_shown and (done - shown >= 1 << 20 or done == total):
-            shown = done
-            share = f" of {total / (1 << 20):.1f}" if total else ""
-            print(f"\r{word} {done / (1 << 20):.1f}{share} MB", end="", file=sys.stderr, flush=True)
+        def add(size: int) -> None:
+            nonlocal done
+            done += size
+            line.show(f"{word} {done / (1 << 20):.1f}{end}")
 
-    try:
         yield add
-    finally:
-        if is_shown and shown:
-            print(file=sys.stderr)
 
 
 def print_events(ladder: Client, operation: Operation, request: Request) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from games.protocol import Game
-from services.cli.local_node import LauncherName
+from sandbox.settings import LauncherName
 
 NO_ANSWER: Final = 2
 USUAL_SEATS: Final = 4

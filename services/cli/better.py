@@ -18,8 +18,9 @@ from typing import Annotated
 import typer
 
 from games import GAMES
+from sandbox.settings import LauncherName
 from services.cli.asked_comparison import NO_ANSWER, AskedComparison, ComingNode, seats_of
-from services.cli.local_node import LauncherName, WantedBoxes, scratch_folder, starting_node
+from services.cli.local_node import WantedBoxes, scratch_folder, starting_node
 
 
 def register(app: typer.Typer) -> None:

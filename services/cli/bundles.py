@@ -27,7 +27,7 @@ def pack(path: Path) -> Iterator[tuple[str, Path]]:
         try:
             file = prepare_bundle(path, Path(scratch))
             hidden = (
-                [one for one in bundle_file_names(path) if "/." in f"/{one}"]
+                [name for name in bundle_file_names(path) if "/." in f"/{name}"]
                 if path != file
                 else []
             )

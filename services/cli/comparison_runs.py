@@ -23,9 +23,9 @@ from services.cli.asked_comparison import NO_ANSWER, AskedComparison, ComingNode
 from services.cli.comparison_display import RunningPicture, print_report
 from services.cli.display import printable
 from services.cli.local_comparison import NEW, OLD, LocalComparison, PlayedComparison
+from services.cli.local_node import RunError
 from services.cli.local_plan import (
     GameOptions,
-    RunError,
     default_folder,
     find_game,
     make_plan,

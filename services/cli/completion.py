@@ -41,29 +41,25 @@ def completion(shell: Annotated[Shell, typer.Argument(help="The shell to complet
     typer.echo(get_completion_script(prog_name="peck", complete_var=VARIABLE, shell=shell.value))
 
 
-def complete_league(_: object, __: object, incomplete: str) -> list[CompletedWord]:
-    """Slugs of leagues that begin so."""
-    found: list[str] = []
-    with contextlib.suppress(*QUIET), connect(needs_token=False) as ladder:
-        found = [row["slug"] for row in ladder.list_items("/v1/leagues", limit=200)]
-    return [CompletedWord(slug) for slug in found if slug.startswith(incomplete)]
+def slugs_at(path: str) -> Callable[[object, object, str], list[CompletedWord]]:
+    """A function that gives the slugs of a list of the API that begin so."""
 
+    def complete(_: object, __: object, incomplete: str) -> list[CompletedWord]:
+        slugs: set[str] = set()
+        with contextlib.suppress(*QUIET), connect(needs_token=False) as ladder:
+            slugs = {row["slug"] for row in ladder.list_items(path, limit=200)}
+        return [CompletedWord(slug) for slug in sorted(slugs) if slug.startswith(incomplete)]
 
-def complete_agent(_: object, __: object, incomplete: str) -> list[CompletedWord]:
-    """Slugs of visible agents that begin so."""
-    found: list[str] = []
-    with contextlib.suppress(*QUIET), connect(needs_token=False) as ladder:
-        found = [row["slug"] for row in ladder.list_items("/v1/agents", limit=200)]
-    return [CompletedWord(slug) for slug in sorted({*found}) if slug.startswith(incomplete)]
+    return complete
 
 
 def complete_operation(_: object, __: object, incomplete: str) -> list[CompletedWord]:
     """Operations of `peck api` that begin so."""
     with contextlib.suppress(*QUIET), connect(needs_token=False) as ladder:
-        known = read_document(ladder).operations.values()
+        operations = read_document(ladder).operations.values()
         return [
             CompletedWord(item.name, help=item.summary)
-            for item in known
+            for item in operations
             if item.name.startswith(incomplete)
         ]
     return []
@@ -72,9 +68,9 @@ def complete_operation(_: object, __: object, incomplete: str) -> list[Completed
 def complete_value(context: Any, __: object, incomplete: str) -> list[CompletedWord]:
     """A value of an operation: of its path, else NAME=, or a choice after NAME=."""
     with contextlib.suppress(*QUIET), connect(needs_token=False) as ladder:
-        given = context.params.get("values") or ()
+        typed_values = context.params.get("values") or ()
         fields = read_document(ladder).operation(context.params["operation"]).fields()
-        places = [item.name for item in fields if item.place == "path"][len(given) :]
+        places = [item.name for item in fields if item.place == "path"][len(typed_values) :]
         if places and places[0] in NAMES:
             return NAMES[places[0]](None, None, incomplete)
         words = []
@@ -86,8 +82,8 @@ def complete_value(context: Any, __: object, incomplete: str) -> list[CompletedW
 
 
 NAMES: Final[dict[str, Callable[[Any, object, str], list[CompletedWord]]]] = {
-    **dict.fromkeys(("league", "leagues", "season", "seasons"), complete_league),
-    **dict.fromkeys(("agent", "opponent", "opponents"), complete_agent),
+    **dict.fromkeys(("league", "leagues", "season", "seasons"), slugs_at("/v1/leagues")),
+    **dict.fromkeys(("agent", "opponent", "opponents"), slugs_at("/v1/agents")),
     "operation": complete_operation,
     "values": complete_value,
 }

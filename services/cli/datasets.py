@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -20,7 +19,7 @@ from games.episode import from_document
 from games.protocol import GameError
 from sandbox.match.match_record import seat_order
 from services.api_client import ApiError, Client, Json
-from services.cli.display import AsJson, print_json, stdout
+from services.cli.display import AsJson, ProgressLine, print_json, stdout
 from services.cli.name_lookup import find_season_id
 from services.cli.saved_login import MissingInput, connect
 
@@ -90,7 +89,7 @@ def dataset(
     if not target.parent.is_dir():
         raise MissingInput(f"--out: create the folder {target.parent} first")
     gathered = SampleCollector()
-    with connect(needs_token=False) as ladder:
+    with connect(needs_token=False) as ladder, ProgressLine() as line:
         wanted: Sequence[str | None] = seasons or (None,)
         keys = list(
             dict.fromkeys(
@@ -104,10 +103,7 @@ def dataset(
             season["best"] = best
             for match, seats in _matches_of_best(ladder, season["id"], best, placed, matches):
                 _add_match(ladder, gathered, encoder, match, seats)
-                if sys.stderr.isatty():
-                    print(f"\r{len(gathered.sources)} episodes", end="", file=sys.stderr)
-    if sys.stderr.isatty():
-        print(file=sys.stderr)
+                line.show(f"{len(gathered.sources)} episodes")
     if not gathered.samples:
         raise MissingInput(
             "found no rated match of these ranks with a replay that you may see"

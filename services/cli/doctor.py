@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from sandbox.doctor.checks import Check, CheckState, DoctorReport, examine_machine
-from services.cli.display import print_json, stdout
+from services.cli.display import print_json, show_checks, styled
 
-COLOURS = {
+STYLES = {
     CheckState.OK: "green",
     CheckState.DEGRADED: "yellow",
     CheckState.MISSING: "red",
@@ -39,40 +37,26 @@ def doctor(
 
 
 def _print_report(report: DoctorReport) -> None:
-    shown = Table(box=None, show_header=False, pad_edge=False)
-    shown.add_column(no_wrap=True)
-    shown.add_column(no_wrap=True)
-    shown.add_column(overflow="fold")
-    for check in report.checks:
-        shown.add_row(
-            Text(check.state, COLOURS[check.state]), Text(check.name, "bold"), _check_text(check)
-        )
-    stdout.print(shown)
-    stdout.print()
-    stdout.print(Text(report.verdict, "bold" if report.launcher else "bold red"))
-    for name, rows in report.degraded.items():
-        stdout.print()
+    show_checks(
+        (check.state, STYLES[check.state], check.name, _check_text(check))
+        for check in report.checks
+    )
+    print(f"\n{styled(report.verdict, 'bold' if report.launcher else 'red')}")
+    for launcher, rows in report.degraded.items():
         if not rows:
-            stdout.print(f"With {name} every row of the attack table is fully protected.")
+            print(f"\nWith {launcher} every row of the attack table is fully protected.")
             continue
-        stdout.print(f"Degraded with {name}:")
-        listed = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 2))
-        listed.add_column(overflow="fold", max_width=30)
-        listed.add_column(overflow="fold")
-        for because, row in rows:
-            told = Text(f"{row.costs}\n")
-            told.append(f"{because}; {row.remedy}", "dim")
-            listed.add_row(Text(row.attack, "bold"), told)
-        stdout.print(listed)
+        print(f"\nDegraded with {launcher}:")
+        show_checks(
+            ("", "dim", row.attack, f"{row.costs}\n{because}; {row.remedy}")
+            for because, row in rows
+        )
 
 
-def _check_text(check: Check) -> Text:
-    told = Text(check.found)
-    if check.costs:
-        told.append(f"\ncosts: {check.costs}")
-    if check.remedy:
-        told.append(f"\nremedy: {check.remedy}", "cyan")
-    return told
+def _check_text(check: Check) -> str:
+    costs = f"\ncosts: {check.costs}" if check.costs else ""
+    remedy = f"\nremedy: {check.remedy}" if check.remedy else ""
+    return f"{check.found}{costs}{remedy}"
 
 
 def register(app: typer.Typer) -> None:

@@ -12,16 +12,15 @@ from dataclasses import replace
 from typing import Annotated, Any, Final
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from games import GAMES, external
 from games.conformance import CHECKS, Report, check_conformance, fingerprint
 from games.protocol import Game, Json
 from sandbox.match.clock import Clock, ClockError
-from services.cli.display import print_json, printable, stderr, stdout
-from services.cli.local_plan import RunError, parse_override
-from services.cli.saved_login import CHECKOUT
+from services.cli.display import ProgressLine, print_json, printable, show_checks, stdout
+from services.cli.local_node import RunError
+from services.cli.local_plan import parse_override
+from services.environment_variables import CHECKOUT
 
 HASH_SEEDS: Final = ("1", "2")
 FINGERPRINT: Final = (
@@ -69,16 +68,15 @@ def check_game(
     except (external.ExternalGameError, RunError) as error:
         typer.echo(printable(f"peck game check: {error}"), err=True)
         raise typer.Exit(2) from None
-    with contextlib.redirect_stdout(sys.stderr):
+    with contextlib.redirect_stdout(sys.stderr), ProgressLine() as line:
         report = check_conformance(
             game,
             games=plays,
             seed=seed,
             seat_counts=seats,
             overrides=overrides,
-            on_game=_print_progress,
+            on_game=lambda count: line.show(f"{count} games"),
         )
-    _print_progress(0)
     report = _with_flaw(report, "describes itself", _clock_flaw(game))
     if report.passed:
         report = _with_flaw(report, "determinism", _hash_order_flaw(file, game, seed, overrides))
@@ -93,12 +91,6 @@ def check_game(
 def _seat_count_text(game: Game[Any]) -> str:
     least, most = game.seats.start, game.seats.stop - 1
     return f"{least} seats" if least == most else f"{least} to {most} seats"
-
-
-def _print_progress(games_played: int) -> None:
-    """One line on a terminal, overwritten each time. 0 clears it."""
-    if stderr.is_terminal and games_played % 10 == 0:
-        stderr.print(f"\r{games_played} games" if games_played else "\r" + " " * 20 + "\r", end="")
 
 
 def _with_flaw(report: Report, name: str, flaw: str | None) -> Report:
@@ -145,15 +137,12 @@ def _print_report(report: Report) -> None:
         f"{report.game} {report.version}: {report.games} games and {report.steps} steps with "
         f"{counts} seats, the longest of {report.longest_game} steps, seed {report.seed}"
     )
-    shown = Table(box=None, show_header=False, pad_edge=False)
-    shown.add_column(no_wrap=True)
-    shown.add_column(no_wrap=True)
-    shown.add_column(overflow="fold")
-    for name, promise in CHECKS.items():
-        places = report.broken.get(name)
-        state = Text("BROKEN", "red") if places else Text("ok", "green")
-        shown.add_row(state, Text(name, "bold"), Text("\n".join(places or [promise])))
-    stdout.print(shown)
+    show_checks(
+        ("BROKEN", "red", name, "\n".join(report.broken[name]))
+        if report.broken.get(name)
+        else ("ok", "green", name, promise)
+        for name, promise in CHECKS.items()
+    )
     stdout.print(
         "all checks passed"
         if report.passed

@@ -13,7 +13,7 @@ from ladder.sizes import size_text
 from services.api_client import Client, Json
 from services.cli.api import print_field
 from services.cli.confirmation import Yes, confirm
-from services.cli.display import AsJson, print_json, show_list, stderr, stdout, table
+from services.cli.display import AsJson, ProgressLine, print_json, show_list, stdout, table
 from services.cli.operations import Document, Field, Request, read_document, read_values
 from services.cli.saved_login import MissingInput, connect
 
@@ -184,9 +184,9 @@ def rehearse_league(
 
 def wait_for_match(ladder: Client, match: Json) -> Json:
     """Waits for the end of the match, with its state on stderr. Returns the match."""
-    with stderr.status("waiting for a worker") as status:
+    with ProgressLine() as line:
         while match["state"] not in ("finished", "void"):
-            status.update("playing" if match["state"] == "running" else "waiting for a worker")
+            line.show("playing" if match["state"] == "running" else "waiting for a worker")
             time.sleep(POLL_SECONDS)
             match = ladder.get(f"/v1/matches/{match['id']}")
     return match

@@ -83,9 +83,9 @@ class PlayedComparison:
     @property
     def telling(self) -> list[FirstDifference]:
         """First different moves of the pairs with the largest differences."""
-        told = comparison_report.most_telling(self.pairs, TELLING_PAIRS)
-        found = (self.first_differences.get(pair.number) for pair in told)
-        return [one for one in found if one is not None]
+        pairs = comparison_report.most_telling(self.pairs, TELLING_PAIRS)
+        differences = (self.first_differences.get(pair.number) for pair in pairs)
+        return [difference for difference in differences if difference is not None]
 
 
 def compare(
@@ -190,7 +190,7 @@ def _game_of_pair(match: PlayedMatch, seat: int) -> GameOfPair:
         own = episode.seats - 1 - seat if position else seat
         moves += sum(step.charged_seconds[own] is not None for step in episode.steps)
     return GameOfPair(
-        placements=tuple(one.placement for one in match.seats),
+        placements=tuple(seat_report.placement for seat_report in match.seats),
         fault=report.verdict.is_fault,
         charged_seconds=report.charged_seconds,
         max_move_seconds=report.max_move_seconds,

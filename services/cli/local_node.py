@@ -12,35 +12,38 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sandbox import process_guard
 from sandbox.errors import HostFault
 from sandbox.profiles import cache_dir
+from sandbox.settings import LauncherName
 from services import child_processes
 from services.cli.saved_login import state_dir
+from services.environment_variables import CHECKOUT
 
 if TYPE_CHECKING:
     from sandbox.match import local_match
 
 NODE_SECONDS = 180.0
 """Longest start of the node in seconds. The first start with an engine builds images."""
-REPOSITORY = Path(__file__).resolve().parents[2]
 LOCK = "command.lock"
 """The command that made a scratch folder holds this lock."""
 LEAST_AGE_SECONDS = 60.0
 """A younger scratch folder may have a command that takes its lock now."""
 
 
-class LauncherName(StrEnum):
-    """The program that creates sandboxes."""
+class RunError(Exception):
+    """The command cannot run as typed. The message says what to type instead."""
 
-    AUTO = "auto"
-    """Docker if an engine answers, else bubblewrap."""
-    DOCKER = "docker"
-    BUBBLEWRAP = "bubblewrap"
+
+def launcher_named(name: str) -> LauncherName:
+    """The launcher of this name. Raises RunError."""
+    try:
+        return LauncherName(name)
+    except ValueError:
+        raise RunError(f"--launcher: type one of {', '.join(LauncherName)}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +75,9 @@ def scratch_folder(command: str) -> Iterator[Path]:
 def _remove_abandoned(folder: Path) -> None:
     """Removes a scratch folder of this user. Raises HostFault if its command or node still runs,
     OSError if it is no such folder."""
-    found = folder.lstat()
-    is_own = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
-    if not is_own or time.time() - found.st_mtime < LEAST_AGE_SECONDS:
+    status = folder.lstat()
+    is_own = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
+    if not is_own or time.time() - status.st_mtime < LEAST_AGE_SECONDS:
         return
     (folder / LOCK).stat()  # folders of earlier versions have no lock
     with contextlib.ExitStack() as held:
@@ -86,32 +89,32 @@ def _remove_abandoned(folder: Path) -> None:
 
 @contextlib.contextmanager
 def node_socket(
-    plan: local_match.LocalPlan, launcher: LauncherName, scratch: Path, given: Path | None
+    plan: local_match.LocalPlan, launcher: LauncherName, scratch: Path, node: Path | None
 ) -> Iterator[Path]:
     """The socket of the given node, or of a new node that ends with this process."""
-    wanted = WantedBoxes(plan.profile, plan.memory_mb, len(plan.agents))
-    with starting_node(wanted, launcher, scratch, given) as wait:
+    boxes = WantedBoxes(plan.profile, plan.memory_mb, len(plan.agents))
+    with starting_node(boxes, launcher, scratch, node) as wait:
         yield wait()
 
 
 @contextlib.contextmanager
 def starting_node(
-    wanted: WantedBoxes, launcher: LauncherName, scratch: Path, given: Path | None
+    boxes: WantedBoxes, launcher: LauncherName, scratch: Path, node: Path | None
 ) -> Iterator[Callable[[], Path]]:
     """As ``node_socket``, but yields at once: a function that waits for the node's socket.
 
     So the caller can read its input, and import what it needs, while the node starts.
     """
-    if given is not None:
-        yield lambda: _greeted(given)
+    if node is not None:
+        yield lambda: _greeted(node)
         return
     # A socket's path has at most 107 characters; a temporary folder stays well below.
     socket, log = scratch / "node.sock", scratch / "node.log"
-    paths = [str(REPOSITORY), *filter(None, [os.environ.get("PYTHONPATH")])]
+    paths = [str(CHECKOUT), *filter(None, [os.environ.get("PYTHONPATH")])]
     command = [sys.executable, "-m", "sandbox.node", "--socket", str(socket)]
     command += ["--run-dir", str(scratch / "node"), "--launcher", str(launcher)]
-    command += ["--state-dir", str(_libraries_folder()), "--profile", wanted.profile]
-    command += ["--warm", str(wanted.count), "--memory-mb", str(wanted.memory_mb)]
+    command += ["--state-dir", str(_libraries_folder()), "--profile", boxes.profile]
+    command += ["--warm", str(boxes.count), "--memory-mb", str(boxes.memory_mb)]
     if os.geteuid() == 0:  # a box of an ordinary user may take one match only
         command += ["--no-refill"]
     child = child_processes.spawn(
@@ -146,7 +149,6 @@ def _libraries_folder() -> Path:
 
 def _wait_for_node(child: child_processes.Child, socket: Path, log: Path) -> Path:
     from sandbox.match.loans import node_hello  # as above
-    from services.cli.local_plan import RunError
 
     give_up_at = time.monotonic() + NODE_SECONDS
     while True:
@@ -154,9 +156,9 @@ def _wait_for_node(child: child_processes.Child, socket: Path, log: Path) -> Pat
             node_hello(socket, started=child.process.pid)
             return socket
         except HostFault as fault:
-            told = child_processes.log_tail(log, 3) or str(fault)
+            reason = child_processes.log_tail(log, 3) or str(fault)
             if not child.alive():
-                raise RunError(told) from None
+                raise RunError(reason) from None
             if time.monotonic() > give_up_at:
-                raise HostFault(f"the node did not start: {told}") from None
+                raise HostFault(f"the node did not start: {reason}") from None
         time.sleep(0.05)

@@ -93,10 +93,10 @@ class LocalPage:
         number = request.path_params["number"]
         if not 1 <= number <= len(self.games):
             raise HTTPException(404, "There is no such game.")
-        found = self.games[number - 1]
-        asked = request.query_params.get("episode") or request.query_params.get("position") or "0"
-        position = int(asked) if asked.isdecimal() and len(asked) < 4 else 0
-        return number, found, min(position, max(0, len(found.episodes) - 1))
+        game = self.games[number - 1]
+        episode = request.query_params.get("episode") or request.query_params.get("position") or "0"
+        position = int(episode) if episode.isdecimal() and len(episode) < 4 else 0
+        return number, game, min(position, max(0, len(game.episodes) - 1))
 
     def _newest(self, request: Request) -> Response:
         if not any(game.episodes for game in self.games):

@@ -17,11 +17,8 @@ from games.protocol import Game, GameError, clock_fields, with_clock
 from sandbox.match import local_match
 from sandbox.match.clock import Clock, ClockError
 from sandbox.profiles import PROFILES
+from services.cli.local_node import RunError
 from services.environment_variables import Environment
-
-
-class RunError(Exception):
-    """The command cannot run as typed. The message says what to type instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +64,13 @@ def make_plan(
                 ),
                 None,
             )
-        told = {"act_seconds": act_seconds, "bank_seconds": options.bank_seconds}
-        given = {name: value for name, value in told.items() if value is not None}
-        clock = Clock.from_json({**rules.clock, **given})
+        limits = {"act_seconds": act_seconds, "bank_seconds": options.bank_seconds}
+        chosen = {name: value for name, value in limits.items() if value is not None}
+        clock = Clock.from_json({**rules.clock, **chosen})
         configuration = with_clock(rules, configuration, clock.to_json())
     except (GameError, ClockError) as error:
         raise RunError(str(error)) from None
-    if options.profile not in PROFILES:
-        raise RunError(
-            f"type one of {', '.join(PROFILES)}: there is no profile {options.profile!r}"
-        )
+    check_profile(options.profile)
     return local_match.LocalPlan(
         game=rules,
         configuration=configuration,
@@ -88,6 +82,12 @@ def make_plan(
         profile=options.profile,
         memory_mb=options.memory_mb,
     )
+
+
+def check_profile(profile: str) -> None:
+    """Raises RunError for an unknown profile."""
+    if profile not in PROFILES:
+        raise RunError(f"type one of {', '.join(PROFILES)}: there is no profile {profile!r}")
 
 
 def find_game(name: str) -> Game[Any]:

@@ -55,21 +55,21 @@ def next_after(agents: list[Json]) -> str:
     return "peck agent list" if agents else FIRST_UPLOAD
 
 
-def find_season_id(ladder: Client, given: str | None, how: str = "with --league") -> str:
+def find_season_id(ladder: Client, season: str | None, option: str = "with --league") -> str:
     """The id of the given season, or of the current season of the given or only league.
 
-    Closed leagues count only if there is no other. Raises MissingInput, with ``how`` to name a
+    Closed leagues count only if there is no other. Raises MissingInput, with ``option`` to name a
     season.
     """
-    if given is not None:
-        return str(ladder.get(f"/v1/seasons/{given}")["id"])
+    if season is not None:
+        return str(ladder.get(f"/v1/seasons/{season}")["id"])
     leagues = [row for row in ladder.list_items("/v1/leagues", limit=200) if row["current_season"]]
     leagues = [row for row in leagues if row["state"] != "closed"] or leagues
     if len(leagues) == 1:
         return str(leagues[0]["current_season"])
     slugs = ", ".join(row["slug"] for row in leagues)
     raise MissingInput(
-        f"name a league {how}: {slugs}" if leagues else "there is no league with a season"
+        f"name a league {option}: {slugs}" if leagues else "there is no league with a season"
     )
 
 
@@ -94,10 +94,10 @@ def agent_id(
     if own is not None:
         return str(own["id"])
     team, _, short = name.rpartition("/")
-    found = [] if len(short) < 2 else ladder.get("/v1/search", q=short, limit=100)["items"]
+    results = [] if len(short) < 2 else ladder.get("/v1/search", q=short, limit=100)["items"]
     ids = {
         str(row["id"])
-        for row in found
+        for row in results
         if row["kind"] == "agent"
         and (is_named(row["name"], short) or slug_of(short) == row["slug"])
         and (not team or team_is_named(row["about"], team))
@@ -168,6 +168,6 @@ def match_of(ladder: Client, key: str) -> tuple[str, int, str]:
     return match["id"], 0, str(number)
 
 
-def matches_of(ladder: Client, most: int, **which: Any) -> list[Json]:
+def matches_of(ladder: Client, most: int, **filters: Any) -> list[Json]:
     """The newest matches of an entry, an agent or a scrim."""
-    return list(ladder.list_items("/v1/matches", most=most, limit=min(most, 200), **which))
+    return list(ladder.list_items("/v1/matches", most=most, limit=min(most, 200), **filters))

@@ -374,8 +374,11 @@ class Document:
         return [
             operation
             for operation in self.operations.values()
-            for told in [f"{operation.name} {operation.summary} {operation.path}".lower()]
-            if all(word in told for word in words) or text.lower() == operation.subject
+            for words_of_operation in [
+                f"{operation.name} {operation.summary} {operation.path}".lower()
+            ]
+            if all(word in words_of_operation for word in words)
+            or text.lower() == operation.subject
         ]
 
 

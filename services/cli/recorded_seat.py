@@ -18,11 +18,10 @@ from sandbox.match import local_match
 from sandbox.match.clock import Clock, ClockError
 from sandbox.match.loans import SeatRequest, borrow_seats
 from sandbox.match.local_match import AgentInSeat
-from sandbox.profiles import PROFILES
 from services.api_client import ApiError, Unreachable
 from services.cli.display import printable
-from services.cli.local_node import LauncherName, node_socket, scratch_folder
-from services.cli.local_plan import RunError
+from services.cli.local_node import RunError, launcher_named, node_socket, scratch_folder
+from services.cli.local_plan import check_profile
 from services.cli.replay_files import find_record
 
 WRONG = (
@@ -56,11 +55,11 @@ class Comparison:
     memory_mb: int
 
 
-def compare(asked: Comparison, *, as_json: bool) -> None:
+def compare(request: Comparison, *, as_json: bool) -> None:
     """Prints where the agent's moves differ. Exit status 1 if they do, 2 for wrong input, 3 if
     this machine failed."""
     try:
-        found = _compared(asked)
+        report = _compared(request)
     except HostFault as error:
         typer.echo(printable(f"peck replay: {error}"), err=True)
         raise typer.Exit(3) from None
@@ -68,44 +67,42 @@ def compare(asked: Comparison, *, as_json: bool) -> None:
         typer.echo(printable(f"peck replay: {error}"), err=True)
         raise typer.Exit(2) from None
     if as_json:
-        typer.echo(json.dumps(found))
+        typer.echo(json.dumps(report))
     else:
-        _print_found(found)
-    if found["differences"]:
+        _print_found(report)
+    if report["differences"]:
         raise typer.Exit(1)
 
 
-def _compared(asked: Comparison) -> dict[str, Any]:
-    record = find_record(asked.source, asked.seed)
+def _compared(comparison: Comparison) -> dict[str, Any]:
+    record = find_record(comparison.source, comparison.seed)
     game, episode = record.game, record.episode
-    if asked.profile not in PROFILES:
-        raise RunError(f"type one of {', '.join(PROFILES)}: there is no profile {asked.profile!r}")
-    if asked.launcher not in set(LauncherName):
-        raise RunError(f"--launcher: type one of {', '.join(LauncherName)}")
+    check_profile(comparison.profile)
+    launcher = launcher_named(comparison.launcher)
     if record.seed is None:
         typer.echo("the seed of the match is unknown: random choices may differ", err=True)
     clock = Clock.from_json(episode.clock)
-    count = sum(1 for _ in questions(game, episode, asked.seat))
+    count = sum(1 for _ in questions(game, episode, comparison.seat))
     if not count:
-        raise RunError(f"--seat {asked.seat + 1}: this seat was never asked")
+        raise RunError(f"--seat {comparison.seat + 1}: this seat was never asked")
     plan = local_match.LocalPlan(
         game=game,
         configuration=episode.configuration,
         clock=clock,
-        agents=(asked.agent,),
+        agents=(comparison.agent,),
         games=1,
         seed=record.seed or bytes(16),
-        profile=asked.profile,
-        memory_mb=asked.memory_mb,
+        profile=comparison.profile,
+        memory_mb=comparison.memory_mb,
     )
     compared = 0
     with scratch_folder("replay") as scratch:
         (bundle,) = local_match.prepare_bundles(plan, scratch)
         request = SeatRequest(plan.profile, bundle, plan.memory_mb)
         with (
-            node_socket(plan, LauncherName(asked.launcher), scratch, asked.node) as socket,
+            node_socket(plan, launcher, scratch, comparison.node) as socket,
             borrow_seats(socket, [request], local_match.BORROW_SECONDS) as (loan,),
-            AgentInSeat(game, episode, asked.seat, loan, plan.seed) as agent,
+            AgentInSeat(game, episode, comparison.seat, loan, plan.seed) as agent,
         ):
 
             def answer(question: Any) -> Any:
@@ -113,55 +110,57 @@ def _compared(asked: Comparison) -> dict[str, Any]:
                 compared += 1
                 return agent.answer(question)
 
-            found: list[Difference] = []
-            for one in differences(game, episode, asked.seat, answer):
-                found.append(one)
-                if not asked.goes_on or agent.fault is not None:
+            different: list[Difference] = []
+            for difference in differences(game, episode, comparison.seat, answer):
+                different.append(difference)
+                if not comparison.goes_on or agent.fault is not None:
                     break
             printed = agent.printed()
             fault = agent.fault
     return {
         "kind": "recorded_seat",
         "game": game.name,
-        "seat": asked.seat,
+        "seat": comparison.seat,
         "steps": len(episode.steps),
         "questions": count,
         "compared": compared,
-        "differences": [_difference_json(one, printed) for one in found],
+        "differences": [_difference_json(difference, printed) for difference in different],
         "reason": fault.reason if fault else None,
         "traceback": fault.traceback if fault else None,
     }
 
 
-def _difference_json(one: Difference, printed: Mapping[int, Mapping[str, str]]) -> dict[str, Any]:
-    said = printed.get(one.step, {})
+def _difference_json(
+    difference: Difference, printed: Mapping[int, Mapping[str, str]]
+) -> dict[str, Any]:
+    said = printed.get(difference.step, {})
     return {
-        "step": one.step,
-        "recorded": one.recorded,
-        "own": one.own,
-        "observation": one.observation,
+        "step": difference.step,
+        "recorded": difference.recorded,
+        "own": difference.own,
+        "observation": difference.observation,
         "stdout": said.get("stdout", ""),
         "stderr": said.get("stderr", ""),
     }
 
 
-def _print_found(found: Mapping[str, Any]) -> None:
-    asked = f"{found['compared']} of {found['questions']} moves compared"
-    if not found["differences"]:
-        typer.echo(f"no difference: {asked} in seat {found['seat'] + 1}")
+def _print_found(report: Mapping[str, Any]) -> None:
+    counts = f"{report['compared']} of {report['questions']} moves compared"
+    if not report["differences"]:
+        typer.echo(f"no difference: {counts} in seat {report['seat'] + 1}")
         return
-    for one in found["differences"]:
-        recorded, own = _move(one["recorded"]), _move(one["own"])
-        typer.echo(f"step {one['step']}: recorded {recorded}, own {own}")
-        typer.echo(f"  observation: {_text(json.dumps(one['observation']))}")
+    for difference in report["differences"]:
+        recorded, own = _move(difference["recorded"]), _move(difference["own"])
+        typer.echo(f"step {difference['step']}: recorded {recorded}, own {own}")
+        typer.echo(f"  observation: {_text(json.dumps(difference['observation']))}")
         for stream in ("stdout", "stderr"):
-            if one[stream]:
-                typer.echo(f"  {stream}: {_text(one[stream].rstrip())}")
-    if found["reason"]:
-        typer.echo(f"the agent ended: {_text(found['reason'])}")
-    if found["traceback"]:
-        typer.echo(_text(found["traceback"]))
-    typer.echo(asked)
+            if difference[stream]:
+                typer.echo(f"  {stream}: {_text(difference[stream].rstrip())}")
+    if report["reason"]:
+        typer.echo(f"the agent ended: {_text(report['reason'])}")
+    if report["traceback"]:
+        typer.echo(_text(report["traceback"]))
+    typer.echo(counts)
 
 
 def _move(move: Any) -> str:

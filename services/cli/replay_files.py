@@ -13,7 +13,7 @@ from games import GAMES, external
 from games.episode import FORMAT, MAX_BYTES, Episode, from_document
 from games.protocol import Game, GameError
 from services.cli.display import is_id
-from services.cli.local_plan import RunError
+from services.cli.local_node import RunError
 from services.cli.name_lookup import match_of
 from services.cli.saved_login import connect
 from services.environment_variables import Environment
@@ -45,13 +45,16 @@ def find_record(source: str, seed: str | None) -> Record:
     """
     external.register_games(Environment.read().games)
     if Path(source).is_file():
-        episode, known = read_episode(Path(source)), seed_of_file(Path(source))
+        episode, known_seed = read_episode(Path(source)), seed_of_file(Path(source))
     elif source.isdigit() or is_id(source):
         with connect(needs_token=False) as ladder:
             match_id, position, _ = match_of(ladder, source)
-            told = ladder.get(f"/v1/matches/{match_id}")["seed"]
+            match_seed = ladder.get(f"/v1/matches/{match_id}")["seed"]
             document = ladder.get(f"/v1/matches/{match_id}/replay", format="peck", episode=position)
-        episode, known = from_document(document), bytes.fromhex(told) if told else None
+        episode, known_seed = (
+            from_document(document),
+            bytes.fromhex(match_seed) if match_seed else None,
+        )
     else:
         raise RunError(f"{source}: there is no such file, and this is no match id")
     game = GAMES.get(episode.game)
@@ -59,12 +62,12 @@ def find_record(source: str, seed: str | None) -> Record:
         raise RunError(f"set PECK_GAMES: there is no game {episode.game!r} here")
     if seed is not None:
         try:
-            known = bytes.fromhex(seed)
+            known_seed = bytes.fromhex(seed)
         except ValueError:
-            known = b""
-        if len(known) != 16:
+            known_seed = b""
+        if len(known_seed) != 16:
             raise RunError(f"--seed {seed!r}: type 32 hex digits")
-    return Record(game, episode, known)
+    return Record(game, episode, known_seed)
 
 
 def read_episode(path: Path) -> Episode:
@@ -83,8 +86,8 @@ def read_episode(path: Path) -> Episode:
 
 def seed_of_file(path: Path) -> bytes | None:
     """The seed of the game, if `peck run` wrote it beside the replay."""
-    known = games_of_run(path.parent).get(path.name.partition(".")[0].removesuffix("-mirrored"))
-    return known.seed if known else None
+    game = games_of_run(path.parent).get(path.name.partition(".")[0].removesuffix("-mirrored"))
+    return game.seed if game else None
 
 
 def games_of_run(folder: Path) -> dict[str, RunGame]:

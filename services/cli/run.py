@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import shutil
 import signal
-import sys
-import time
 import webbrowser
 from collections.abc import Sequence
 from functools import partial
@@ -19,11 +16,11 @@ from games import frames
 from sandbox.errors import HostFault, SandboxError
 from sandbox.match import local_match
 from sandbox.match.match_record import EpisodeRecord, read_log
-from services.cli.display import printable
-from services.cli.local_node import LauncherName, node_socket, scratch_folder
+from sandbox.settings import LauncherName
+from services.cli.display import ProgressLine, printable, table_lines
+from services.cli.local_node import RunError, node_socket, scratch_folder
 from services.cli.local_plan import (
     GameOptions,
-    RunError,
     default_folder,
     find_game,
     make_plan,
@@ -95,13 +92,15 @@ def run(
             max_parallel_seats=max_parallel_seats,
         )
         plan = make_plan(options, agents, games=games, seed=parse_seed(seed))
-        show = _GamesShown(plan) if watch else None
-        _play_plan(plan, out or default_folder(), launcher, node, as_json, show)
+        shown = GamesShown(plan) if watch else None
+        folder = play_plan(plan, "run", launcher, node, out=out, as_json=as_json, shown=shown)
+        typer.echo(f"replays and logs are in {folder}", err=True)
         if is_alone:
-            told = f"{agents[0]} took all {len(agents)} seats: name more agents to play them"
-            typer.echo(told, err=True)
-        if show is not None:
-            show.stay()
+            typer.echo(
+                f"{agents[0]} took all {len(agents)} seats: name more agents to play them", err=True
+            )
+        if shown is not None:
+            shown.stay()
     except (RunError, SandboxError) as error:
         typer.echo(printable(f"peck run: {error}"), err=True)
         # Exit status 2: wrong input. Exit status 1: this machine failed.
@@ -111,61 +110,48 @@ def run(
         raise typer.Exit(130) from None
 
 
-def _play_plan(
+def play_plan(
     plan: local_match.LocalPlan,
-    out: Path,
+    command: str,
     launcher: LauncherName,
     node: Path | None,
+    *,
+    out: Path | None,
     as_json: bool,
-    show: _GamesShown | None,
-) -> None:
+    shown: GamesShown | None = None,
+) -> Path:
+    """Plays all games and prints each. Returns the folder of replays and logs."""
+    folder = out or default_folder()
     results: list[local_match.LocalResult] = []
-    progress = _Progress(plan.games)
-    with scratch_folder("run") as scratch:
+    progress = ProgressLine()
+
+    def show_step(game: int, step: int) -> None:
+        progress.show(f"game {game} of {plan.games}, step {step}")
+
+    with scratch_folder(command) as scratch:
         bundles = local_match.prepare_bundles(plan, scratch)
         with node_socket(plan, launcher, scratch, node) as socket:
             for result in local_match.play_games(
-                plan, bundles, socket, progress.step, show.begin if show else None
+                plan, bundles, socket, show_step, shown.begin if shown else None
             ):
                 progress.clear()
                 results.append(result)
-                files = local_match.save_files(result, plan, out)
-                if show:
-                    show.finish(result)
+                files = local_match.save_files(result, plan, folder)
+                if shown:
+                    shown.finish(result)
                 if as_json:
                     typer.echo(json.dumps(local_match.result_json(result, plan, files)))
                 else:
                     typer.echo(printable(result_table(result, plan)))
-    if as_json and plan.games > 1:
-        typer.echo(
-            json.dumps(local_match.summary_json(local_match.summarize_agents(plan, results)))
-        )
+    summaries = local_match.summarize_agents(plan, results)
+    if plan.games > 1 and as_json:
+        typer.echo(json.dumps(local_match.summary_json(summaries)))
     elif plan.games > 1:
-        typer.echo(printable(summary_table(local_match.summarize_agents(plan, results))))
-    typer.echo(f"replays and logs are in {out}", err=True)
+        typer.echo(printable(summary_table(summaries)))
+    return folder
 
 
-class _Progress:
-    """Progress on one line of a terminal's stderr. Silent without a terminal."""
-
-    def __init__(self, games: int) -> None:
-        self._games = games
-        self._shown = sys.stderr.isatty()
-        self._next_at = 0.0
-
-    def step(self, game: int, step: int) -> None:
-        if self._shown and time.monotonic() >= self._next_at:
-            self._next_at = time.monotonic() + 0.1
-            sys.stderr.write(f"\rgame {game} of {self._games}, step {step} ")
-            sys.stderr.flush()
-
-    def clear(self) -> None:
-        if self._shown:
-            sys.stderr.write("\r" + " " * min(60, shutil.get_terminal_size().columns - 1) + "\r")
-            sys.stderr.flush()
-
-
-class _GamesShown:
+class GamesShown:
     """The games of a batch in the player, on a page of this machine."""
 
     def __init__(self, plan: local_match.LocalPlan) -> None:
@@ -190,7 +176,9 @@ class _GamesShown:
     def finish(self, result: local_match.LocalResult) -> None:
         """Shows the whole game with its result and logs."""
         game = self._page.games[result.number - 1]
-        game.episodes[:] = [partial(frames.frames_json, one) for one in result.played.episodes]
+        game.episodes[:] = [
+            partial(frames.frames_json, record) for record in result.played.episodes
+        ]
         game.logs = {
             seat: partial(read_log, report.log) for seat, report in enumerate(result.played.seats)
         }
@@ -203,48 +191,43 @@ class _GamesShown:
 
 def result_table(result: local_match.LocalResult, plan: local_match.LocalPlan) -> str:
     """One game as a table."""
-    rows = [("place", "agent", "verdict", "reward", "time used", "longest move", "")]
+    columns = ("place", "agent", "verdict", "reward", "time used", "longest move", "")
     order = sorted(range(len(result.lineup)), key=lambda s: result.played.seats[s].placement)
-    for seat in order:
-        report = result.played.seats[seat]
-        rows.append(
-            (
-                str(report.placement),
-                plan.names[result.lineup[seat]],
-                str(report.verdict),
-                "-" if report.reward is None else f"{report.reward:g}",
-                f"{report.charged_seconds:.3f} s",
-                f"{report.max_move_seconds * 1000:.1f} ms",
-                report.reason or "",
-            )
+    rows = [
+        (
+            str(report.placement),
+            plan.names[result.lineup[seat]],
+            str(report.verdict),
+            "-" if report.reward is None else f"{report.reward:g}",
+            f"{report.charged_seconds:.3f} s",
+            f"{report.max_move_seconds * 1000:.1f} ms",
+            report.reason or "",
         )
-    steps = " and ".join(str(len(one.steps)) for one in result.played.episodes)
+        for seat in order
+        for report in [result.played.seats[seat]]
+    ]
+    steps = " and ".join(str(len(episode.steps)) for episode in result.played.episodes)
     head = f"game {result.number} of {plan.games}: {steps} steps, seed {result.seed.hex()}"
-    return f"{head}\n{_align(rows)}"
+    return f"{head}\n{_indented(columns, rows)}"
 
 
 def summary_table(summaries: Sequence[local_match.AgentSummary]) -> str:
     """A batch as a table."""
-    rows = [("agent", "games", "wins", "win rate", "95 % interval", "mean place", "faults")]
-    rows += [
+    columns = ("agent", "games", "wins", "win rate", "95 % interval", "mean place", "faults")
+    rows = [
         (
-            one.agent,
-            str(one.games),
-            f"{one.wins:g}",
-            f"{one.win_rate:.1%}",
-            f"{one.win_rate_low:.1%} to {one.win_rate_high:.1%}",
-            f"{one.mean_placement:.2f}",
-            str(one.faults),
+            summary.agent,
+            str(summary.games),
+            f"{summary.wins:g}",
+            f"{summary.win_rate:.1%}",
+            f"{summary.win_rate_low:.1%} to {summary.win_rate_high:.1%}",
+            f"{summary.mean_placement:.2f}",
+            str(summary.faults),
         )
-        for one in summaries
+        for summary in summaries
     ]
-    return _align(rows)
+    return _indented(columns, rows)
 
 
-def _align(rows: Sequence[tuple[str, ...]]) -> str:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  "
-        + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    )
+def _indented(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    return "\n".join(f"  {line}".rstrip() for line in table_lines(columns, rows))

@@ -13,9 +13,8 @@ import typer
 
 from services.api_client import ApiError, Client
 from services.cli.display import stderr
-from services.environment_variables import Environment
+from services.environment_variables import CHECKOUT, Environment
 
-CHECKOUT: Final = Path(__file__).resolve().parents[2]
 DEFAULT_ADDRESS: Final = "http://127.0.0.1:8000"
 
 
@@ -57,15 +56,17 @@ def find_login() -> Login:
     PECK_TOKEN replaces the token found there. With PECK_URL, the token saved for that address is
     used, if any.
     """
-    given = Environment.read()
-    address, token = given.url, given.token or None
-    known = [login for login in (read_saved_login(), running_instance_login()) if login is not None]
+    environment = Environment.read()
+    address, token = environment.url, environment.token or None
+    logins = [
+        login for login in (read_saved_login(), running_instance_login()) if login is not None
+    ]
     if address:
-        kept = [login.token for login in known if login.address == address.rstrip("/")]
+        kept = [login.token for login in logins if login.address == address.rstrip("/")]
         return Login(address, token or next(iter(kept), None), "PECK_URL")
-    if not known:
+    if not logins:
         return Login(DEFAULT_ADDRESS, token, "default")
-    chosen, *others = known
+    chosen, *others = logins
     unused = [login.address for login in others if login.address != chosen.address]
     return replace(chosen, token=token or chosen.token, unused=next(iter(unused), None))
 

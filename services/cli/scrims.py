@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from services.api_client import Client, Json
-from services.cli.display import AsJson, print_json, printable, stderr, stdout, table
+from services.cli.display import AsJson, ProgressLine, print_json, stdout, table
 from services.cli.name_lookup import agent_id, find_season_id, matches_of, own_agents
 from services.cli.saved_login import connect
 
@@ -115,13 +115,13 @@ def wait_for_scrim(ladder: Client, scrim_id: str, wait: bool) -> Json:
     """Waits for the end of the scrim, with progress on stderr. Returns the scrim."""
     if not wait:
         return ladder.get(f"/v1/scrims/{scrim_id}")
-    with stderr.status("waiting for the first game") as status:
+    with ProgressLine("waiting for the first game") as line:
         while True:
             found = ladder.get(f"/v1/scrims/{scrim_id}")
             if found["state"] != "running":
                 return found
             done = found["finished_games"] + found["void_games"]
-            status.update(printable(f"{done} of {found['games']} games played"))
+            line.show(f"{done} of {found['games']} games played")
             time.sleep(POLL_SECONDS)
 
 

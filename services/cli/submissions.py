@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,9 +17,9 @@ from services.api_client import ApiError, Client, Json
 from services.cli.bundles import pack
 from services.cli.display import (
     AsJson,
+    ProgressLine,
     duration_text,
     print_json,
-    printable,
     show_list,
     stderr,
     stdout,
@@ -141,17 +142,16 @@ def wait_for_validation(ladder: Client, entry: Json) -> Json:
     most one in LINE_SECONDS.
     """
     told_at, told = time.monotonic(), ""
-    with stderr.status("waiting for validation") as status:
+    with ProgressLine("waiting for validation") as line:
         while entry["state"] == "pending" or is_being_retried(entry):
             queue, text = entry.get("queue"), ""
             if entry["state"] == "pending" and entry["reason"]:
                 text = f"validation: {entry['reason']}"
             elif queue is not None:
                 text = f"validation: {queue_text(queue)}"
-            if text:
-                status.update(printable(text))
+            line.show(text)
             is_due = time.monotonic() - told_at >= LINE_SECONDS
-            if text not in ("", told) and is_due and not stderr.is_terminal:
+            if text not in ("", told) and is_due and not sys.stderr.isatty():
                 stderr.print(text)
                 told_at, told = time.monotonic(), text
             time.sleep(POLL_SECONDS)

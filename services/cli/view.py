@@ -14,7 +14,7 @@ from games import external, frames, kaggle_formats
 from games.episode import FORMAT, from_document
 from games.protocol import GameError, Json
 from services.cli.display import printable
-from services.cli.local_plan import RunError
+from services.cli.local_node import RunError
 from services.cli.replay_files import games_of_run, read_json
 from services.environment_variables import Environment
 
@@ -60,7 +60,7 @@ def view(
 
     try:
         external.register_games(Environment.read().games)
-        found = [game for file in files for game in read_games(file, name or [])]
+        games = [game for file in files for game in read_games(file, name or [])]
         page = LocalPage(port)
     except (RunError, external.ExternalGameError) as error:
         typer.echo(printable(f"peck view: {error}"), err=True)
@@ -68,8 +68,8 @@ def view(
     except OSError as error:
         typer.echo(f"peck view: --port {port}: {error.strerror}", err=True)
         raise typer.Exit(2) from None
-    page.games += found
-    typer.echo(f"{len(found)} game{'s' if len(found) > 1 else ''} at {page.address}", err=True)
+    page.games += games
+    typer.echo(f"{len(games)} game{'s' if len(games) > 1 else ''} at {page.address}", err=True)
     typer.echo("Press Ctrl-C to stop.", err=True)
     if browser:
         webbrowser.open(page.address)
@@ -84,7 +84,7 @@ def read_games(path: Path, names: Sequence[str]) -> list[LocalGame]:
     firsts = [file for file in replays if not file.name.endswith(MIRRORED)]
     if not firsts:
         raise RunError(f"{path}: there is no replay here; `peck run` writes *.peck-replay.gz")
-    told = games_of_run(path)
+    run_games = games_of_run(path)
     games = []
     for file in firsts:
         stem = file.name.partition(".")[0]
@@ -94,9 +94,9 @@ def read_games(path: Path, names: Sequence[str]) -> list[LocalGame]:
             for seat in range(MOST_SEATS)
             if (path / f"{stem}-agent-{seat}.peck-log.gz").is_file()
         }
-        known = told.get(stem)
-        given = names or (known.names if known else ())
-        games.append(_game([file, *([mirror] if mirror.is_file() else [])], given, logs))
+        run_game = run_games.get(stem)
+        seat_names = names or (run_game.names if run_game else ())
+        games.append(_game([file, *([mirror] if mirror.is_file() else [])], seat_names, logs))
     return games
 
 
@@ -134,9 +134,9 @@ def _converted(document: dict[str, Any]) -> dict[str, Any]:
     if document.get("format") == FORMAT:
         return frames.frames_json(from_document(document))
     if "steps" in document and "specification" in document:
-        found = kaggle_formats.frames_of_kaggle(document)
+        shown = kaggle_formats.frames_of_kaggle(document)
         info = document.get("info")
-        return {**found, "names": info.get("TeamNames") if isinstance(info, dict) else None}
+        return {**shown, "names": info.get("TeamNames") if isinstance(info, dict) else None}
     return document
 
 

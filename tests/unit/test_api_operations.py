@@ -11,7 +11,6 @@ import pytest
 from services.application import openapi_document
 from services.cli.api import print_help, show_answer
 from services.cli.operations import Document, Request, read_values, without_answers
-from services.cli.removed_commands import REPLACEMENTS, replacement_of
 from services.cli.saved_login import MissingInput
 
 DOCUMENT = Document(without_answers(openapi_document()), "http://ladder")
@@ -115,11 +114,3 @@ def test_search_finds_operations_by_words() -> None:
 def test_answer_of_any_shape_is_shown(answer: object, capsys: pytest.CaptureFixture[str]) -> None:
     show_answer(answer, as_json=False)
     assert capsys.readouterr().out
-
-
-def test_removed_command_points_to_an_operation_or_a_command() -> None:
-    replaced = {text for text in REPLACEMENTS.values() if not text.startswith("peck ")}
-    assert replaced <= OPERATIONS.keys()
-    assert replacement_of(["team", "rename", "geese"]) == "peck api rename-team"
-    assert replacement_of(["league", "end", "autumn"]) == "peck season end"
-    assert replacement_of(["league", "list"]) is None

@@ -5,7 +5,7 @@ import ssl
 import pytest
 
 from services.api_client import ApiError, foreign_answer, tls_context
-from services.cli.error_hints import hints_after
+from services.cli.refusals import hints_after
 
 
 def test_a_plain_http_client_trusts_no_certificate() -> None:

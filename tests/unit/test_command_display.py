@@ -1,4 +1,4 @@
-"""Commands print tables as rich does, and start without libraries that they do not use."""
+"""Commands print tables that fit, and start without libraries that they do not use."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import subprocess
 import sys
 
 import pytest
-from rich.console import Console
 
 from services.cli import display
 
@@ -28,21 +27,18 @@ except SystemExit:
 """
 
 
-def test_a_table_that_fits_looks_as_rich_prints_it() -> None:
-    rich = Console(width=200, highlight=False, markup=False, soft_wrap=True, color_system=None)
-    with rich.capture() as said:
-        rich.print(display.rich_table(COLUMNS, ROWS))
-    assert display.plain_lines(COLUMNS, ROWS) == said.get().splitlines()
+def test_numbers_of_a_table_are_aligned_right() -> None:
+    assert display.table_lines(COLUMNS, ROWS) == [
+        "rank  team                             score  medal            ",
+        "   1  Flood                           1200.0                   ",
+        "  12  a team with a long name            7.0  gold (likely 80%)",
+        "      ent_01m85138ff20b5sc51ax2s9faz                           ",
+    ]
 
 
-@pytest.mark.parametrize("text", ["Füße", "名"])
-def test_other_characters_are_left_to_rich(
-    text: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert display.plain_lines(COLUMNS, [[1, text, 1.0, None]]) == []
-    monkeypatch.setattr(display, "WIDE", 40)
-    display.table(COLUMNS, [[1, text, 1.0, None]])
-    assert "score" in capsys.readouterr().out
+@pytest.mark.parametrize(("text", "columns"), [("Füße", 4), ("名名", 4), ("e\u0301", 1)])
+def test_width_of_a_text_is_that_of_a_terminal(text: str, columns: int) -> None:
+    assert display.text_width(text) == columns
 
 
 @pytest.mark.parametrize(
@@ -68,6 +64,15 @@ def test_a_table_that_does_not_fit_is_folded(
         "x" * 40,
         "x" * 10,
     ]
+
+
+def test_id_is_never_folded(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(display, "WIDE", 42)
+    display.table(["id", "text"], [["ent_01m85138ff20b5sc51ax2s9faz", "some words of a text"]])
+    _, first, *_ = capsys.readouterr().out.splitlines()
+    assert first.startswith("ent_01m85138ff20b5sc51ax2s9faz  some ")
 
 
 def test_a_command_imports_no_library_that_it_does_not_use() -> None:

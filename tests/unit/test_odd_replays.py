@@ -20,8 +20,9 @@ from games.episode import Episode, to_bytes
 from games.protocol import GameError
 from sandbox.match.clock import Clock, ClockError
 from services.cli import saved_login
+from services.cli.local_node import RunError
 from services.cli.local_page import LocalPage
-from services.cli.local_plan import RunError, default_folder
+from services.cli.local_plan import default_folder
 from services.cli.replay_files import read_episode
 from services.cli.saved_login import MissingInput
 from services.cli.view import read_games

@@ -18,7 +18,7 @@ from ladder.errors import Conflict, Forbidden, Invalid, LadderError
 from ladder.field_types import AwareDatetime, Name, Slug
 from services.api_client import ApiError
 from services.cli.__main__ import find_command
-from services.cli.refusal_texts import refusal_lines
+from services.cli.refusals import refusal_lines
 from services.http.field_messages import WORD_CHARACTERS
 from services.http.problems import on_invalid, problem_of_refusal
 from services.web import form_texts

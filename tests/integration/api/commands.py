@@ -25,7 +25,6 @@ def member_environment(world: World, home: Path) -> dict[str, str]:
         "PECK_STATE": str(home / "state"),
         "PYTHONPATH": str(CHECKOUT),
         "HOME": str(home),
-        "COLUMNS": str(typed.WIDTH),
         "PECK_URL": str(world.http.base_url),
         "PECK_TOKEN": world.tokens["member"],
     }

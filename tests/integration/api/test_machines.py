@@ -143,7 +143,6 @@ def test_commands_about_machines(site: Site, tmp_path: Path) -> None:
     environment = {
         "PATH": os.environ["PATH"],
         "HOME": str(tmp_path),
-        "COLUMNS": str(typed.WIDTH),
         "PECK_URL": site.address,
         "PECK_TOKEN": site.admin.headers["Authorization"].removeprefix("Bearer "),
     }
