@@ -30,7 +30,7 @@ from ladder.machines import machines
 from ladder.machines.machines import MachineTrust
 from ladder.people import users
 from services import embedded_servers
-from services.embedded_servers.folders import service_uid
+from services.embedded_servers import service_uid
 from tests import servers
 from tests.integration.ladder.contest import Contest, digest, hello, make_contest
 

@@ -14,10 +14,9 @@ from typing import Final
 from services import developer_server
 from services.child_processes import Child
 from services.developer_server import OWN_PACKAGES
+from services.environment_variables import CHECKOUT
 from services.local_instance import LocalInstance
-from services.ports import site_answers
-from services.process_supervisor import CHECKOUT
-from services.supervised_process import SupervisedProcess
+from services.process_supervisor import SupervisedProcess, site_answers
 
 RELOADED_PROCESSES: Final = ("api", "scheduler", "worker", "rater", "pictures")
 """The site starts first, because the developer waits for it. All parts end before, so that no match
@@ -27,12 +26,12 @@ SITE_SECONDS: Final = 20.0
 
 def source_versions() -> dict[Path, int]:
     """All source files with the time of their last change."""
-    found = {}
+    versions = {}
     for package in OWN_PACKAGES:
         for path in (CHECKOUT / package).rglob("*.py"):
             with contextlib.suppress(FileNotFoundError):
-                found[path] = path.stat().st_mtime_ns
-    return found
+                versions[path] = path.stat().st_mtime_ns
+    return versions
 
 
 class Reloader:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -15,6 +16,10 @@ DIE_WITH_PARENT = Path(__file__).with_name("die_with_parent.py")
 SERVICE_NICE: Final = -10
 """Weight of site, databases and workers for the CPU. Sandboxes weigh as much as ten processes on
 each core, and pages must not wait for them."""
+
+
+LOG_BYTES: Final = 20 * 1024 * 1024
+"""Size above which a log is renamed."""
 
 
 @dataclass
@@ -72,7 +77,6 @@ def spawn(
         *command,
     ]
     with os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as sink:
-        os.fchmod(sink.fileno(), 0o600)  # an earlier version made it readable for others
         process = subprocess.Popen(
             tethered,
             stdin=subprocess.DEVNULL,
@@ -84,6 +88,14 @@ def spawn(
             start_new_session=True,
         )
     return Child(name, process, stop_signal)
+
+
+def rotate_log(log: Path) -> Path:
+    """The log. Renames a large one first, so that at most two exist."""
+    with contextlib.suppress(OSError):
+        if log.stat().st_size > LOG_BYTES:
+            log.replace(log.with_suffix(".log.1"))
+    return log
 
 
 def log_tail(log: Path, lines: int = 5) -> str:

@@ -142,21 +142,21 @@ def select_demo_leagues(slugs: str) -> list[DemoLeague]:
 
     Raises Invalid for an unknown slug.
     """
-    known = {league.slug: league for league in LEAGUES}
+    leagues_by_slug = {league.slug: league for league in LEAGUES}
     wanted = [slug.strip() for slug in slugs.split(",") if slug.strip()]
     for slug in wanted:
-        if slug not in known:
-            names = ", ".join(known)
+        if slug not in leagues_by_slug:
+            names = ", ".join(leagues_by_slug)
             raise Invalid(
                 "PECK_DEMO_LEAGUES", f"choose among {names}; no demo league is called {slug!r}"
             )
-    return [known[slug] for slug in wanted or known]
+    return [leagues_by_slug[slug] for slug in wanted or leagues_by_slug]
 
 
 def fill_demo_leagues(conn: Connection, blobs: Blobs, slugs: str = "") -> list[SeasonId]:
     """Creates the missing demo leagues with their reference agents."""
-    made = [_create_demo_league(conn, blobs, each) for each in select_demo_leagues(slugs)]
-    return [season_id for season_id in made if season_id is not None]
+    seasons = [_create_demo_league(conn, blobs, league) for league in select_demo_leagues(slugs)]
+    return [season_id for season_id in seasons if season_id is not None]
 
 
 def _create_demo_league(conn: Connection, blobs: Blobs, demo: DemoLeague) -> SeasonId | None:
@@ -165,7 +165,7 @@ def _create_demo_league(conn: Connection, blobs: Blobs, demo: DemoLeague) -> Sea
         return None
     except NotFound:
         host = _find_or_create_user(conn, HOST)
-    asked = NewLeague(
+    new_league = NewLeague(
         slug=demo.slug,
         title=demo.title,
         game=demo.game,
@@ -179,23 +179,23 @@ def _create_demo_league(conn: Connection, blobs: Blobs, demo: DemoLeague) -> Sea
         fill=False,  # agents of ordinary teams play instead
     )
     try:
-        opened = set_up_league(conn, blobs, asked, GAMES[demo.game], Viewer(host, HOST))
+        opened = set_up_league(conn, blobs, new_league, GAMES[demo.game], Viewer(host, HOST))
     except Conflict:
         return None  # another machine created it first
     assert opened.season is not None
-    for each in demo.entrants:
-        _enter_agent(conn, blobs, opened.season, host, each)
+    for demo_agent in demo.entrants:
+        _enter_agent(conn, blobs, opened.season, host, demo_agent)
     return opened.season.id
 
 
 def _enter_agent(
-    conn: Connection, blobs: Blobs, season: Season, host: UserId, each: DemoAgent
+    conn: Connection, blobs: Blobs, season: Season, host: UserId, demo_agent: DemoAgent
 ) -> None:
-    team = users.create_own_team(conn, each.team, None)  # nobody competes with several teams
-    title = reference_agents.title_of(season.game, each.name)
-    agent = agents.create_agent(conn, team.id, title, each.name)
+    team = users.create_own_team(conn, demo_agent.team, None)  # nobody competes with several teams
+    title = reference_agents.title_of(season.game, demo_agent.name)
+    agent = agents.create_agent(conn, team.id, title, demo_agent.name)
     policies.set_policy(conn, agent, ScrimPolicy(whom=Whom.ANYONE, accepts_automatically=True))
-    filename, content = reference_agents.read_bundle(season.game, each.name)
+    filename, content = reference_agents.read_bundle(season.game, demo_agent.name)
     stored = blobs.put_bytes(content)
     submission, _ = agents.add_submission(
         conn, agent.id, stored.digest, stored.size, filename, "reference agent", host
@@ -208,10 +208,10 @@ def _find_or_create_user(conn: Connection, name: str) -> UserId:
     try:
         return users.create_user(conn, name).id
     except Conflict:
-        found = users.find_user(conn, name)
-        if found is None:  # a person has a name that looks like this one
+        user = users.find_user(conn, name)
+        if user is None:  # a person has a name that looks like this one
             raise
-        return found
+        return user
 
 
 def admin_token(conn: db.Connection, name: str) -> str:

@@ -23,16 +23,16 @@ def main() -> None:
 
 def write_passwords(folder: Path) -> None:
     """Writes all files. Keeps an existing password unless the environment gives one."""
-    given = SetupSettings()
-    owner = given.postgres_password or _read_or_generate(folder / "postgres" / "password")
-    worker = given.worker_password or _read_or_generate(folder / "worker" / "password")
+    settings = SetupSettings()
+    owner = settings.postgres_password or _read_or_generate(folder / "postgres" / "password")
+    worker = settings.worker_password or _read_or_generate(folder / "worker" / "password")
     write_private(folder / "postgres" / "password", owner)
     # The server's image reads it with its own uid; no other service mounts this folder.
     (folder / "postgres" / "password").chmod(0o444)
     write_private(folder / "owner" / "pgpass", password_line("peck", owner))
     write_private(folder / "worker" / "password", worker)
     write_private(folder / "worker" / "pgpass", password_line("peck_worker", worker))
-    notifier = given.notifier_password or _read_or_generate(folder / "notifier" / "password")
+    notifier = settings.notifier_password or _read_or_generate(folder / "notifier" / "password")
     write_private(folder / "notifier" / "password", notifier)
     write_private(folder / "notifier" / "pgpass", password_line("peck_notifier", notifier))
 

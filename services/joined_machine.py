@@ -28,11 +28,14 @@ from sandbox.errors import HostFault
 from sandbox.match.loans import NodeHello, node_hello
 from services import embedded_servers
 from services.child_processes import Child
-from services.environment_variables import Environment
-from services.host_checks import StartError, ensure_launcher
+from services.environment_variables import CHECKOUT, Environment
 from services.private_files import write_private
-from services.process_supervisor import CHECKOUT, ProcessSupervisor
-from services.supervised_process import SETTINGS_OF_PROCESS
+from services.process_supervisor import (
+    SETTINGS_OF_PROCESS,
+    ProcessSupervisor,
+    StartError,
+    ensure_launcher,
+)
 from workers.lease_renewal import HeldLease, held_leases
 
 END_SECONDS: Final = 18.0
@@ -161,7 +164,7 @@ class JoinedMachine(ProcessSupervisor):
 
     def start(self) -> None:
         """Starts the node, then the worker. Raises StartError."""
-        given = Settings()
+        settings = Settings()
         try:
             external.register_games(Environment.read().games)
         except external.ExternalGameError as error:
@@ -186,10 +189,10 @@ class JoinedMachine(ProcessSupervisor):
             machine_secret=self.credentials.secret,
             run_dir=self.run_dir,
             node_socket=self.node or self.node_socket,
-            games=external.absolute_paths(given.games),
+            games=external.absolute_paths(settings.games),
             queues=",".join(queues),
-            max_parallel_seats=given.max_parallel_seats,
-            speed_class=given.speed_class,
+            max_parallel_seats=settings.max_parallel_seats,
+            speed_class=settings.speed_class,
         )
         worker = ["workers.main", "--queues", ",".join(queues), "--slots", str(self.slots())]
         self.start_python_module("worker", worker, only=WORKER_SETTINGS, grace_seconds=END_SECONDS)
@@ -222,7 +225,9 @@ class JoinedMachine(ProcessSupervisor):
         stops = AttemptFault("worker", "the machine stops")
         with db.connect(self.settings.worker_database_url, autocommit=True) as conn:
             handed_back = sum(
-                lease.fail_attempt(conn, one.match_id, one.attempt, one.worker, stops)
-                for one in held
+                lease.fail_attempt(
+                    conn, lease_held.match_id, lease_held.attempt, lease_held.worker, stops
+                )
+                for lease_held in held
             )
         self.say(f"handed {handed_back} running matches back")

@@ -25,12 +25,17 @@ from sandbox.errors import HostFault
 from sandbox.match.loans import NodeHello, node_hello
 from sandbox.settings import Settings as NodeSettings
 from services import demo, embedded_servers, setup
-from services.environment_variables import Environment
-from services.host_checks import StartError, ensure_launcher
-from services.ports import HOST, listen_on_port, site_answers
+from services.environment_variables import CHECKOUT, Environment
 from services.private_files import read_or_create_secret, write_private
-from services.process_supervisor import CHECKOUT, ProcessSupervisor
-from services.supervised_process import SupervisedProcess
+from services.process_supervisor import (
+    HOST,
+    ProcessSupervisor,
+    StartError,
+    SupervisedProcess,
+    ensure_launcher,
+    listen_on_port,
+    site_answers,
+)
 
 API_SECONDS: Final = 120.0
 REMOTE_SECONDS: Final = 120.0
@@ -44,9 +49,11 @@ EGRESS: Final = "PECK_EGRESS_"
 
 def unused_settings(variables: Iterable[str]) -> list[str]:
     """The names among these that look like settings and reach no part of `peck up`."""
-    known = {*(Settings.model_fields.keys() - CHOSEN_HERE), "demo_leagues", "python"}
-    known |= {field.name for record in (NodeSettings, Environment) for field in fields(record)}
-    names = {f"PECK_{name.upper()}" for name in known}
+    names_of_settings = {*(Settings.model_fields.keys() - CHOSEN_HERE), "demo_leagues", "python"}
+    names_of_settings |= {
+        field.name for record in (NodeSettings, Environment) for field in fields(record)
+    }
+    names = {f"PECK_{name.upper()}" for name in names_of_settings}
     return sorted(name for name in variables if name.startswith("PECK_") and name not in names)
 
 
@@ -148,14 +155,14 @@ class LocalInstance(ProcessSupervisor):
                     db.set_login(conn, role, embedded_servers.role_password(self.state, role))
         if self.options.demo:
             self.say("entering the reference agents in the demo leagues")
-        wanted = self.options.demo
-        self.token = setup.seed_demo(self.settings, self.state / "token", with_league=wanted)
+        with_league = self.options.demo
+        self.token = setup.seed_demo(self.settings, self.state / "token", with_league=with_league)
 
     def _start_servers(self, listener: socket.socket) -> None:
-        given = Settings()
-        database_url, redis_url = given.database_url, given.redis_url
-        worker_url = given.worker_database_url or database_url
-        notifier_url = given.notifier_database_url or database_url
+        settings = Settings()
+        database_url, redis_url = settings.database_url, settings.redis_url
+        worker_url = settings.worker_database_url or database_url
+        notifier_url = settings.notifier_database_url or database_url
         if not database_url:
             self.say(
                 "starting Postgres" + ("" if self._has_data() else " (creating its files once)")
@@ -174,23 +181,23 @@ class LocalInstance(ProcessSupervisor):
         blobs = self.state / "blobs"
         blobs.mkdir(mode=0o700, exist_ok=True)
         port = listener.getsockname()[1]
-        chosen = given.model_fields_set
-        self.settings = given.model_copy(
+        chosen = settings.model_fields_set
+        self.settings = settings.model_copy(
             update={
                 "database_url": database_url,
                 "worker_database_url": worker_url,
                 "notifier_database_url": notifier_url,
                 "redis_url": redis_url,
-                "blobs_url": given.blobs_url or blobs.as_uri(),
+                "blobs_url": settings.blobs_url or blobs.as_uri(),
                 "run_dir": self.run_dir,
                 "node_socket": self.node_socket,
                 "remote_socket": self.run_dir / "remote.sock",
                 "port": port,
-                "base_url": given.base_url if "base_url" in chosen else f"http://{HOST}:{port}",
-                "session_secret": given.session_secret
+                "base_url": settings.base_url if "base_url" in chosen else f"http://{HOST}:{port}",
+                "session_secret": settings.session_secret
                 or read_or_create_secret(self.state / "session-secret"),
-                "games": external.absolute_paths(given.games),
-                "sign_up": given.sign_up if "sign_up" in chosen else "local",
+                "games": external.absolute_paths(settings.games),
+                "sign_up": settings.sign_up if "sign_up" in chosen else "local",
             }
         )
         self.address = f"http://{HOST}:{self.settings.port}"

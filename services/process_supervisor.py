@@ -1,12 +1,17 @@
-"""Starts, restarts and stops the service's child processes on one machine."""
+"""Starts, restarts and stops the service's child processes on one machine.
+
+It also finds a port for the site, and a program that makes sandboxes.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
+import http.client
 import json
 import os
 import signal
+import socket
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -18,20 +23,77 @@ from ladder.settings import Settings
 from sandbox.errors import HostFault
 from sandbox.match.loans import NodeHello, node_hello
 from sandbox.settings import Settings as NodeSettings
-from services import embedded_servers
-from services.child_processes import SERVICE_NICE, Child, Follower, log_tail, spawn
-from services.host_checks import StartError
-from services.log_files import rotate_log
-from services.supervised_process import SETTINGS_OF_PROCESS, SupervisedProcess
+from services import embedded_servers, system_packages
+from services.child_processes import (
+    SERVICE_NICE,
+    Child,
+    Follower,
+    log_tail,
+    rotate_log,
+    spawn,
+)
+from services.environment_variables import CHECKOUT
 
 T = TypeVar("T")
-CHECKOUT: Final = Path(__file__).resolve().parent.parent
 NODE_SECONDS: Final = 600.0
 NODE_END_SECONDS: Final = 30.0
 """Longer than a node needs to stop."""
 WATCH_SECONDS: Final = 0.25
 LONGEST_PAUSE_SECONDS: Final = 30.0
 STEADY_SECONDS: Final = 60.0
+HOST: Final = "127.0.0.1"
+DEFAULT_PORT: Final = 8000
+BACKLOG: Final = 2048
+"""Connections that may wait while the site starts."""
+EGRESS_SETTINGS: Final = ("egress_allow", "egress_deny", "egress_ports")
+SMTP_SETTINGS: Final = (
+    *("smtp_host", "smtp_port", "smtp_security", "smtp_user", "smtp_password", "smtp_from"),
+    "smtp_timeout_seconds",
+)
+SETTINGS_OF_PROCESS: Final = {
+    "api": (
+        *("database_url", "redis_url", "blobs_url", "run_dir", "base_url", "session_secret"),
+        *("games", "sign_up", "sign_up_domains", "identity_providers"),
+        *("password_memory_mib", "password_passes", "password_hashes"),
+        *("live_streams", "live_streams_per_address"),
+        *("machine_database_url", "machine_redis_url", "machine_blobs_endpoint"),
+        *("machine_certificates", *EGRESS_SETTINGS, *SMTP_SETTINGS),
+    ),
+    "scheduler": ("database_url", "redis_url", "blobs_url", "run_dir"),
+    "worker": (
+        *("worker_database_url", "redis_url", "blobs_url", "run_dir", "node_socket"),
+        *("remote_socket", "max_parallel_seats", "queues", "speed_class", "games"),
+    ),
+    "rater": ("database_url", "redis_url", "blobs_url", "games"),
+    "notifier": (
+        *("notifier_database_url", "redis_url", "base_url", "notice_slots"),
+        *(*EGRESS_SETTINGS, *SMTP_SETTINGS),
+    ),
+    "pictures": ("database_url", "redis_url", "blobs_url", "games"),
+}
+"""The settings of each part alone: workers never see the more powerful database role."""
+
+
+class StartError(Exception):
+    """The instance cannot start. The message says what to do."""
+
+
+@dataclass
+class SupervisedProcess:
+    """A child that is restarted when it dies."""
+
+    name: str
+    start: Callable[[], Child]
+    grace_seconds: float = 10.0
+    child: Child | None = None
+    started_at: float = 0.0
+    pause_seconds: float = 0.5
+    again_at: float = 0.0
+
+    def begin(self) -> Child:
+        self.child = self.start()
+        self.started_at = time.monotonic()
+        return self.child
 
 
 @dataclass(frozen=True)
@@ -145,19 +207,21 @@ class ProcessSupervisor:
         self.say("preparing sandboxes for agents (the first time takes a while)")
         self.run_dir.mkdir(mode=0o711, exist_ok=True)
         self._node_says = Follower(rotate_log(self.log_file("node")))
-        given = NodeSettings.read()
+        node_settings = NodeSettings.read()
         self.start_python_module(
             "node",
             [
                 *("sandbox.node", "--socket", str(self.node_socket)),
                 *("--run-dir", str(self.run_dir / "node")),
                 *("--launcher", self.options.launcher),
-                *("--runtime", given.node_runtime),
+                *("--runtime", node_settings.node_runtime),
                 # We hold the state folder's lock, so another node there is stopping.
                 *("--patience", str(NODE_END_SECONDS)),
             ],
             only=(),
-            more={f"PECK_{name.upper()}": text for name, text in asdict(given).items() if text},
+            more={
+                f"PECK_{name.upper()}": text for name, text in asdict(node_settings).items() if text
+            },
             death_signal=signal.SIGTERM,  # it then removes its sandboxes
             grace_seconds=NODE_END_SECONDS,
         )
@@ -175,11 +239,11 @@ class ProcessSupervisor:
                 return node_hello(self.node_socket, started=pid)
             return None
 
-        found = self.await_part("node", answer, NODE_SECONDS, "no sandboxes", 3)
-        self.say(f"sandboxes run with {found.launcher}; profiles: {', '.join(found.profiles)}")
-        for lack in found.lacks:
+        hello = self.await_part("node", answer, NODE_SECONDS, "no sandboxes", 3)
+        self.say(f"sandboxes run with {hello.launcher}; profiles: {', '.join(hello.profiles)}")
+        for lack in hello.lacks:
             self.say(f"note: {lack}")
-        return found
+        return hello
 
     def await_part(
         self, name: str, answer: Callable[[int], T | None], seconds: float, trouble: str, lines: int
@@ -192,8 +256,8 @@ class ProcessSupervisor:
         part = next(part for part in self.parts if part.name == name)
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
-            if part.child is not None and (found := answer(part.child.process.pid)) is not None:
-                return found
+            if part.child is not None and (value := answer(part.child.process.pid)) is not None:
+                return value
             if part.child is None or not part.child.alive():
                 raise StartError(f"{trouble}: {log_tail(self.log_file(name), lines)}")
             time.sleep(0.05)
@@ -255,3 +319,60 @@ class ProcessSupervisor:
     def log_file(self, name: str) -> Path:
         """Log of a part."""
         return self.state / "log" / f"{name}.log"
+
+
+def ensure_launcher(launcher: str, install: bool, say: Callable[[str], None]) -> None:
+    """Checks that sandboxes work. Installs bubblewrap if it and an engine are missing.
+
+    Raises StartError with the command to type.
+    """
+    if launcher in ("docker", "process"):
+        return
+    if launcher == "auto" and engine_answers():
+        return
+    try:
+        system_packages.install_package("bubblewrap", allowed=install, say=say)
+    except system_packages.PackageError as error:
+        raise StartError(f"{error} (agents need a sandbox)") from None
+
+
+def engine_answers() -> bool:
+    """Whether a Docker engine listens at the address in the environment, or at the usual one."""
+    address = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
+    if not address.startswith("unix://"):
+        return True  # the node daemon checks it
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(2.0)
+        client.connect(address.removeprefix("unix://"))
+        return True
+    return False
+
+
+def listen_on_port(port: int | None, say: Callable[[str], None]) -> socket.socket:
+    """A socket that listens on the requested port. Default: 8000, or a free port if 8000 is taken.
+    The socket stays open, so that no other program can take the port. Raises StartError."""
+    try:
+        return _try_listen(DEFAULT_PORT if port is None else port)
+    except OSError as error:
+        if port is not None:
+            raise StartError(f"--port {port}: choose another port ({error.strerror})") from None
+    say(f"port {DEFAULT_PORT} is taken; using another")
+    return _try_listen(0)
+
+
+def _try_listen(port: int) -> socket.socket:
+    listener = socket.create_server((HOST, port), backlog=BACKLOG)
+    # Connections inherit it. asyncio does not set it, because uvicorn opens the socket as a Unix
+    # socket.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener
+
+
+def site_answers(port: int) -> bool:
+    """Whether the site on this port answers any request within a second."""
+    connection = http.client.HTTPConnection(HOST, port, timeout=1.0)
+    with contextlib.closing(connection), contextlib.suppress(OSError, http.client.HTTPException):
+        connection.request("GET", "/health/live")
+        connection.getresponse()
+        return True
+    return False

@@ -71,17 +71,17 @@ class RememberedFaults:
 
     def find(self) -> list[ServerFault]:
         """One thread asks the servers at a time. The others get the last answer meanwhile."""
-        found = self._found
-        if self._lock.acquire(blocking=found is None):
+        faults = self._found
+        if self._lock.acquire(blocking=faults is None):
             try:
                 if self._found is None or time.monotonic() > self._found_at + REMEMBERED_SECONDS:
                     self._found = find_faults(self._redis_url, self._blobs)
                     self._found_at = time.monotonic()
-                found = self._found
+                faults = self._found
             finally:
                 self._lock.release()
-        assert found is not None
-        return found
+        assert faults is not None
+        return faults
 
 
 class FaultLog:

@@ -92,22 +92,22 @@ def update_database(url: str, *, after: bool = False) -> migrate.MigrationResult
     return migrated
 
 
-def _read_password(file: Path | None, given: str) -> str:
+def _read_password(file: Path | None, password: str) -> str:
     """The password in the file if one is named, else the given one."""
-    return given if file is None else file.read_text().strip()
+    return password if file is None else file.read_text().strip()
 
 
 def seed_demo(settings: Settings, token_file: Path | None, *, with_league: bool = True) -> str:
     """Creates the demo leagues and a player's token, kept in ``token_file`` for later starts."""
-    known = None
+    token_before = None
     if token_file is not None and token_file.is_file():
-        known = token_file.read_text().strip()
+        token_before = token_file.read_text().strip()
     with db.connect(settings.database_url) as conn:
         if with_league:
             slugs = SetupSettings().demo_leagues
             demo.fill_demo_leagues(conn, open_blobs(settings.blobs_url), slugs)
-        token = demo.player_token(conn, known)
-    if token_file is not None and token != known:
+        token = demo.player_token(conn, token_before)
+    if token_file is not None and token != token_before:
         write_private(token_file, token + "\n")
     return token
 

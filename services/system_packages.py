@@ -64,8 +64,8 @@ def package_manager() -> PackageManager | None:
 
 def is_installed(package: str) -> bool:
     """Whether one of the package's programs is on PATH, with the library it needs."""
-    found = package_manager()
-    alongside = ALONGSIDE.get((found.command[0], package)) if found else None
+    manager = package_manager()
+    alongside = ALONGSIDE.get((manager.command[0], package)) if manager else None
     if alongside is not None and not glob(alongside[1]):
         return False
     return any(shutil.which(program) for program in PROGRAMS[package])
@@ -78,18 +78,18 @@ def install_package(package: str, *, allowed: bool, say: Callable[[str], None]) 
     """
     if is_installed(package):
         return
-    found = package_manager()
-    if found is None:
+    manager = package_manager()
+    if manager is None:
         raise PackageError(f"install {package} with your package manager: it is missing")
-    line = found.install_command(package)
+    line = manager.install_command(package)
     if not allowed or os.geteuid() != 0:
         raise PackageError(f"type: {line} ({package} is missing)")
     say(f"running: {line}")
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    if found.command[0] == "apt-get":
+    if manager.command[0] == "apt-get":
         subprocess.run(("apt-get", "update", "-qq"), env=environment, check=False)
     result = subprocess.run(
-        (*found.command, *found.packages(package)),
+        (*manager.command, *manager.packages(package)),
         env=environment,
         capture_output=True,
         text=True,

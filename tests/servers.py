@@ -27,7 +27,7 @@ from psycopg import sql
 
 from ladder.database import db, migrate
 from services import embedded_servers
-from services.embedded_servers.postgres import postgres_candidates
+from services.embedded_servers import postgres_candidates
 
 GIVEN: Final = "PECK_TEST_DATABASE_URL"
 PREPARED: Final = Path(__file__).parents[1] / ".pytest_cache" / "postgres"
@@ -120,7 +120,7 @@ def prepared_name() -> str:
     """A name that changes with the template, the Postgres installations and what starts them."""
     programs = [folder / "postgres" for folder in postgres_candidates()]
     marks = [(str(one), one.stat().st_mtime_ns) for one in programs if one.exists()]
-    starter = Path(embedded_servers.postgres.__file__).read_bytes()
+    starter = Path(embedded_servers.__file__).read_bytes()
     return hashlib.sha256(repr((template_name(), marks, starter)).encode()).hexdigest()[:12]
 
 

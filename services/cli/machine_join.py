@@ -16,11 +16,11 @@ from ladder.errors import LadderError
 from ladder.machines import connections
 from ladder.machines.connections import WrongCertificate
 from sandbox.doctor.checks import examine_machine
+from sandbox.settings import LauncherName
 from services.api_client import TIMEOUT_SECONDS, Client, Unreachable
 from services.cli.machines import machine
 from services.cli.saved_login import MissingInput
-from services.cli.up import LauncherName, interrupt, print_line
-from services.host_checks import StartError
+from services.cli.up import interrupt, print_line
 from services.joined_machine import (
     CREDENTIALS,
     Credentials,
@@ -30,7 +30,7 @@ from services.joined_machine import (
     read_credentials,
     write_credentials,
 )
-from services.process_supervisor import UpOptions
+from services.process_supervisor import StartError, UpOptions
 
 NAME_CHARS: Final = 60
 UNSAFE: Final = "the site gave an unsafe address"
@@ -122,9 +122,9 @@ def find_credentials(
     report = None if has_node else examine_machine()
     if report is not None and report.launcher is None:
         raise MissingInput(f"{report.verdict}; run ./peck doctor. The code was not used")
-    made = request_credentials(site, code, name or own_name())
-    write_credentials(folder, made)
-    return made
+    credentials = request_credentials(site, code, name or own_name())
+    write_credentials(folder, credentials)
+    return credentials
 
 
 def request_credentials(site: str, code: str, name: str) -> Credentials:

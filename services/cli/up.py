@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import sys
-from enum import StrEnum
 from pathlib import Path
 from types import FrameType
 from typing import Annotated
@@ -12,20 +11,11 @@ from typing import Annotated
 import typer
 
 from ladder.settings import SetupSettings
+from sandbox.settings import LauncherName
 from services import demo
 from services.auto_reload import Reloader
-from services.host_checks import StartError
 from services.local_instance import LocalInstance
-from services.process_supervisor import UpOptions
-
-
-class LauncherName(StrEnum):
-    """The program that creates sandboxes."""
-
-    AUTO = "auto"
-    """Docker if an engine answers, else bubblewrap."""
-    DOCKER = "docker"
-    BUBBLEWRAP = "bubblewrap"
+from services.process_supervisor import StartError, UpOptions
 
 
 def up(

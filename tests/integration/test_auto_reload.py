@@ -15,11 +15,14 @@ import pytest
 from ladder.settings import Settings
 from services import auto_reload, developer_server
 from services.child_processes import Child, spawn
-from services.host_checks import StartError
 from services.local_instance import LocalInstance
-from services.ports import listen_on_port, site_answers
-from services.process_supervisor import UpOptions
-from services.supervised_process import SupervisedProcess
+from services.process_supervisor import (
+    StartError,
+    SupervisedProcess,
+    UpOptions,
+    listen_on_port,
+    site_answers,
+)
 from tests.ports import free_port
 
 

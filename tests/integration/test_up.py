@@ -26,9 +26,8 @@ import pytest
 
 from services import embedded_servers
 from services.child_processes import SERVICE_NICE
-from services.host_checks import StartError
 from services.local_instance import LocalInstance
-from services.process_supervisor import UpOptions
+from services.process_supervisor import StartError, UpOptions
 from tests import servers
 from tests.daemon import LIBRARIES
 from tests.integration.api.browsing import FIELD
