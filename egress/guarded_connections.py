@@ -253,8 +253,8 @@ def _reason_to_refuse(ip: IP, rules: Rules) -> str | None:
         return "is in a network that the operator of this ladder denies"
     if any(ip in network for network in rules.allow):
         return None
-    if what := networks.special_purpose(ip):
-        return f"is {what}; {REMEDY}"
+    if purpose := networks.special_purpose(ip):
+        return f"is {purpose}; {REMEDY}"
     if networks.is_own_address(ip):
         return f"is this ladder's own machine; {REMEDY}"
     return None
@@ -269,8 +269,8 @@ def _permitted_addresses(address: Address, rules: Rules, until: float) -> list[I
     else:
         refuse_forbidden_ip(literal, rules)
         return [literal]
-    found = _resolve(address, until, _slots[rules.has_own_lookups])
-    refusals = [_reason_to_refuse(ip, rules) for ip in found]
+    addresses = _resolve(address, until, _slots[rules.has_own_lookups])
+    refusals = [_reason_to_refuse(ip, rules) for ip in addresses]
     if all(
         refusals
     ):  # answer as for an unknown name, so nobody learns whether our resolver knows it
@@ -279,8 +279,8 @@ def _permitted_addresses(address: Address, rules: Rules, until: float) -> list[I
         raise Forbidden(f"{address.host} has an address that {reason}")
     # Alternate between IPv4 and IPv6 (RFC 8305, section 4): one of them may not work.
     turns: list[tuple[int, IP]] = []
-    for version in dict.fromkeys(ip.version for ip in found):
-        turns += enumerate(ip for ip in found if ip.version == version)
+    for version in dict.fromkeys(ip.version for ip in addresses):
+        turns += enumerate(ip for ip in addresses if ip.version == version)
     turns.sort(key=lambda turn: turn[0])
     return [ip for _, ip in turns][:MOST_ADDRESSES_TRIED]
 
@@ -297,13 +297,13 @@ def _resolve(address: Address, until: float, slots: threading.BoundedSemaphore) 
         try:
             # The final dot prevents use of our own search list and of /etc/hosts.
             name = address.host.encode() + b"."
-            found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
-            told = list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in found))
-            if len(told) > MOST_ADDRESSES:
-                why = f"{address.host} has {len(told)} addresses; give it at most {MOST_ADDRESSES}"
+            answers_of_dns = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+            texts = list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in answers_of_dns))
+            if len(texts) > MOST_ADDRESSES:
+                why = f"{address.host} has {len(texts)} addresses; give it at most {MOST_ADDRESSES}"
                 answers.put(Forbidden(why))
             else:
-                answers.put([ipaddress.ip_address(text) for text in told])
+                answers.put([ipaddress.ip_address(text) for text in texts])
         except socket.gaierror as error:
             answers.put(_unknown_host_error(address.host, error))
         except (OSError, ValueError) as error:
@@ -423,14 +423,14 @@ def _networks_from_environment(name: str, environ: Mapping[str, str]) -> tuple[N
 
 
 def _ports_from_environment(name: str, environ: Mapping[str, str]) -> tuple[tuple[int, int], ...]:
-    found = []
+    ranges = []
     for text in _split_commas(environ.get(name, "")):
         match = _RANGE.fullmatch(text)
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
         if not 1 <= first <= last <= 65535:
             raise ValueError(f"{name}: {text!r}; write ports as 80,443,8000-8999")
-        found.append((first, last))
-    return tuple(found)
+        ranges.append((first, last))
+    return tuple(ranges)
 
 
 def _split_commas(text: str) -> list[str]:

@@ -130,7 +130,7 @@ def _parse_answer(data: bytes, method: str, address: Address) -> Answer:
         answer.begin()
         body = answer.read()
     except (http.client.HTTPException, ValueError) as error:
-        what = type(error).__name__
-        raise AnswerError(f"the answer of {address.host} cannot be read ({what})") from None
+        kind = type(error).__name__
+        raise AnswerError(f"the answer of {address.host} cannot be read ({kind})") from None
     fields: Message = answer.headers
     return Answer(answer.status, {name.lower(): value for name, value in fields.items()}, body)

@@ -98,9 +98,9 @@ def special_purpose(ip: IP) -> str | None:
     # The unspecified and the loopback address look like IPv4-compatible addresses.
     if embedded_ipv4(ip) and int(ip) > 1:
         return "an IPv6 address that embeds an IPv4 address"
-    for network, what in _SPECIAL:
+    for network, purpose in _SPECIAL:
         if ip in network:
-            return what
+            return purpose
     if ip.version == 6 and ip not in _GLOBAL_UNICAST:
         return "not global unicast (RFC 4291)"
     return None if ip.is_global and not ip.is_multicast else "not a public address"
@@ -111,16 +111,16 @@ def embedded_ipv4(ip: IP) -> tuple[IPv4Address, ...]:
     if isinstance(ip, IPv4Address):
         return ()
     value = int(ip)
-    found = []
+    parts = []
     if any(ip in network for network in _LOW_32) or value >> 32 & 0xFFFF_FFFF in _ISATAP:
-        found.append(value)
+        parts.append(value)
     if ip in _NAT64[1]:  # RFC 6052, section 2.2: around the octet of bits 64 to 71
-        found.append((value >> 64 & 0xFFFF) << 16 | value >> 40 & 0xFFFF)
+        parts.append((value >> 64 & 0xFFFF) << 16 | value >> 40 & 0xFFFF)
     if ip in _6TO4:
-        found.append(value >> 80)
+        parts.append(value >> 80)
     if ip in _TEREDO:  # the server, and the client's address with inverted bits
-        found += [value >> 64, ~value]
-    return tuple(IPv4Address(part & 0xFFFF_FFFF) for part in found)
+        parts += [value >> 64, ~value]
+    return tuple(IPv4Address(part & 0xFFFF_FFFF) for part in parts)
 
 
 def as_ipv6(ip: IP) -> IPv6Address:
@@ -154,13 +154,13 @@ def is_own_address(ip: IP) -> bool:
 def _routes_to_this_machine(ip: IP) -> bool:
     """Whether the kernel's route to the address ends in this machine (rtnetlink(7))."""
     family = socket.AF_INET if ip.version == 4 else socket.AF_INET6
-    wanted = struct.pack("=BBBB4xI", family, ip.max_prefixlen, 0, 0, 0)
-    wanted += struct.pack("=HH", 4 + len(ip.packed), _RTA_DST) + ip.packed
-    head = struct.pack("=IHHII", 16 + len(wanted), _RTM_GETROUTE, _NLM_F_REQUEST, 1, 0)
+    question = struct.pack("=BBBB4xI", family, ip.max_prefixlen, 0, 0, 0)
+    question += struct.pack("=HH", 4 + len(ip.packed), _RTA_DST) + ip.packed
+    head = struct.pack("=IHHII", 16 + len(question), _RTM_GETROUTE, _NLM_F_REQUEST, 1, 0)
     try:
         with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as kernel:
             kernel.settimeout(1.0)
-            kernel.send(head + wanted)
+            kernel.send(head + question)
             said = kernel.recv(1 << 16)
     except OSError as error:
         why = f"the kernel returns no routes: {error.strerror or error}"

@@ -11,7 +11,7 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -125,14 +125,14 @@ class Listener:
                 self._connections.discard(connection)
 
     def _answer(self, connection: socket.socket, uid: int) -> None:
-        known = uid in self._allowed_uids
+        is_known = uid in self._allowed_uids
         # Read a stranger's message too: closing with unread bytes would lose the answer.
-        deadline = time.monotonic() + (READ_SECONDS if known else STRANGERS_SECONDS)
+        deadline = time.monotonic() + (READ_SECONDS if is_known else STRANGERS_SECONDS)
         message, fds = wire.receive_frame(
             connection, cap=1 << 16, max_fds=MOST_SEATS, deadline=deadline
         )
         try:
-            if not known:
+            if not is_known:
                 _send_refusal(connection, _unknown_uid_message(uid))
             elif message.get("op") == "hello":
                 wire.send_frame(connection, self._hello)
@@ -146,6 +146,33 @@ class Listener:
             _send_refusal(connection, str(fault), is_late=isinstance(fault, BoxLate))
         finally:
             wire.close_all(fds)
+
+
+def read_request(message: dict[str, Any], bundles: list[int]) -> tuple[list[dict[str, Any]], float]:
+    """The seats of a request, one for each bundle, and its deadline on the monotonic clock.
+
+    Raises HostFault if the request breaks a rule.
+    """
+    seats, seconds = message.get("seats"), message.get("timeout_seconds")
+    if not isinstance(seats, list) or not 1 <= len(seats) <= MOST_SEATS:
+        raise HostFault(f"seats: must be a list of 1 to {MOST_SEATS}")
+    if len(bundles) != len(seats):
+        raise HostFault(f"{len(bundles)} descriptors of bundles came for {len(seats)} seats")
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= 600:
+        raise HostFault(f"timeout_seconds: {seconds!r} is not between 0 and 600")
+    if not all(isinstance(seat, dict) for seat in seats):
+        raise HostFault("seats: each must be an object")
+    return seats, time.monotonic() + seconds
+
+
+def read_ended_seats(end: Mapping[str, Any], open_seats: Mapping[int, object]) -> list[int]:
+    """The seats that a worker ends, each once. Raises WireError if one is not open."""
+    seats = end.get("seats")
+    if end.get("op") != "end" or not isinstance(seats, list):
+        raise wire.WireError("unexpected message: after seats are lent, send only 'end'")
+    if any(type(number) is not int or number not in open_seats for number in seats):
+        raise wire.WireError("the ended seat is not open")
+    return list(dict.fromkeys(seats))
 
 
 def _peer_uid(connection: socket.socket) -> int:

@@ -12,6 +12,7 @@ second node interferes. If both are killed at once, the next start cleans up.
 from __future__ import annotations
 
 import _thread
+import contextlib
 import ctypes
 import fcntl
 import os
@@ -79,11 +80,17 @@ def run_guarded(
     os.execve(program[0], program, environment)  # noqa: S606 - a list, no shell
 
 
-def die_with(parent: int) -> None:
-    """Ask for SIGTERM when our parent dies. Sends it at once if the parent is dead already."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+def print_line(daemon: str, line: str) -> None:
+    """Print a line of a daemon's log on stderr, if anybody still reads it."""
+    with contextlib.suppress(OSError):
+        print(f"{daemon}: {line}", file=sys.stderr, flush=True)
+
+
+def die_with(parent: int, number: signal.Signals = signal.SIGTERM) -> None:
+    """Ask for this signal when our parent dies. Sends it at once if the parent is dead already."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)
     if os.getppid() != parent:
-        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), number)
 
 
 def set_on_stop_signal(event: threading.Event) -> None:

@@ -11,8 +11,11 @@ a worker, and the login of a machine that joined may only take messages.
 
 from __future__ import annotations
 
+import os
 import ssl
-from collections.abc import Iterator
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
@@ -158,6 +161,27 @@ def wake_rater(match_id: MatchId) -> None:
         if producer.channel.client.llen("rate"):
             return
     send_wake_up("rate", "rate", match_id)
+
+
+def run_worker(pool: str, queues: Sequence[str], slots: int, *options: str) -> None:
+    """Answers messages of these queues in this process until SIGTERM."""
+    # Celery warns root about pickled messages; ours are JSON with one id.
+    warnings.filterwarnings("ignore", message=".*superuser privileges.*")
+    app.worker_main(
+        [
+            *("--quiet", "worker", "--pool", pool, "--concurrency", str(slots)),
+            *("--queues", ",".join(queues), "--loglevel", "WARNING", *options),
+            *("--without-gossip", "--without-mingle", "--without-heartbeat"),
+            *("--hostname", f"{queues[0]}-{os.getpid()}@%h"),
+        ]
+    )
+
+
+def require_setting(value: str, name: str) -> str:
+    """The setting. Ends the process with a sentence if it is empty."""
+    if not value:
+        sys.exit(f"set {name}: this worker needs it")
+    return value
 
 
 @contextmanager

@@ -13,7 +13,6 @@ import os
 import secrets
 import socket
 import sys
-import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -26,7 +25,7 @@ from ladder.matches import lease as matches_lease
 from ladder.matches import workers
 from ladder.settings import Settings
 from workers import match_attempt, tasks
-from workers.broker import QUEUES, app, machine_login
+from workers.broker import QUEUES, machine_login, require_setting, run_worker
 from workers.lease_renewal import HeldLease, LeaseRenewal
 from workers.liveness import monitor_stalls, playing_children
 from workers.site_blobs import open_match_blobs
@@ -71,10 +70,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     renewal = None
     ask: Callable[[], object]
     if queues in (["rate"], ["draw"]):
-        tasks.database_url = _require_setting(settings.database_url, "PECK_DATABASE_URL")
+        tasks.database_url = require_setting(settings.database_url, "PECK_DATABASE_URL")
         if queues == ["draw"]:
             os.nice(DRAW_NICENESS)
-            _require_setting(settings.blobs_url, "PECK_BLOBS_URL")
+            require_setting(settings.blobs_url, "PECK_BLOBS_URL")
         if settings.blobs_url:  # without it a rater checks no results of machines
             tasks.blobs = open_blobs(settings.blobs_url)
         task = tasks.rate_seasons if queues == ["rate"] else tasks.draw_pictures
@@ -83,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         renewal = prepare_worker(settings, queues, options.slots, is_machine=is_machine)
         assert tasks.worker_context is not None
         ask = MatchQuestions(tasks.worker_context, options.slots).ask
-    redis_url = _require_setting(settings.redis_url, "PECK_REDIS_URL")
+    redis_url = require_setting(settings.redis_url, "PECK_REDIS_URL")
     standby = Standby(redis_reason(redis_url, is_machine=is_machine), ask)
     standby.start()
     if renewal is not None:
@@ -96,18 +95,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     tasks.worker_pid = os.getpid()
     messages = RATER_MESSAGES if queues == ["rate"] else CHILD_MESSAGES
-    # Celery warns root about pickled messages; ours are JSON with one id.
-    warnings.filterwarnings("ignore", message=".*superuser privileges.*")
     try:
-        app.worker_main(
-            [
-                *("--quiet", "worker", "--pool", "prefork", "--concurrency", str(options.slots)),
-                *("--queues", ",".join(queues), "--loglevel", "WARNING"),
-                *("--max-tasks-per-child", str(messages)),
-                *("--without-gossip", "--without-mingle", "--without-heartbeat"),
-                *("--hostname", f"{queues[0]}-{os.getpid()}@%h"),
-            ]
-        )
+        run_worker("prefork", queues, options.slots, "--max-tasks-per-child", str(messages))
     finally:
         standby.stop()
         if renewal is not None:
@@ -121,19 +110,13 @@ def _make_argument_parser(settings: Settings) -> argparse.ArgumentParser:
     return parser
 
 
-def _require_setting(value: str, name: str) -> str:
-    if not value:
-        sys.exit(f"set {name}: a worker needs it")
-    return value
-
-
 def prepare_worker(
     settings: Settings, queues: list[str], slots: int, *, is_machine: bool
 ) -> LeaseRenewal:
     """Sets ``tasks.worker_context``, which the pool's children inherit. Returns the thread that
     renews leases and announces the worker, not started."""
-    url = _require_setting(settings.worker_database_url, "PECK_WORKER_DATABASE_URL")
-    _require_setting(settings.blobs_url, "PECK_BLOBS_URL")
+    url = require_setting(settings.worker_database_url, "PECK_WORKER_DATABASE_URL")
+    require_setting(settings.blobs_url, "PECK_BLOBS_URL")
     blobs = open_match_blobs(settings)
     worker = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
     is_far = bool(settings.machine_secret) and slots <= FAR_SLOTS

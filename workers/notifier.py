@@ -7,18 +7,16 @@ internet: this one, the site and the remote daemon.
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 import time
-import warnings
 
 from ladder.database import db
 from ladder.mail import MailServer
 from ladder.notices.channels import egress_rules
 from ladder.settings import Settings
 from workers import notice_tasks
-from workers.broker import app
+from workers.broker import app, require_setting, run_worker
 from workers.liveness import monitor_stalls
 from workers.notice_tasks import NotifierContext
 from workers.standby import ASK_SECONDS, ask_while_needed, redis_reason
@@ -29,16 +27,14 @@ QUEUE = "notices"
 def main() -> None:
     """Serves until SIGTERM, which lets calls end first."""
     settings = Settings()
-    url = _require_setting(settings.notifier_database_url, "PECK_NOTIFIER_DATABASE_URL")
-    redis_url = _require_setting(settings.redis_url, "PECK_REDIS_URL")
+    url = require_setting(settings.notifier_database_url, "PECK_NOTIFIER_DATABASE_URL")
+    redis_url = require_setting(settings.redis_url, "PECK_REDIS_URL")
     try:
         rules = egress_rules(settings)
         mail_server = MailServer.of(settings)
     except ValueError as error:
         sys.exit(str(error))
     app.conf.include = ["workers.notice_tasks"]
-    # Celery warns root about pickled messages; ours are JSON with one id.
-    warnings.filterwarnings("ignore", message=".*superuser privileges.*")
     with db.pool(url, settings.notice_slots) as pool:
         base_url = settings.base_url.rstrip("/")
         notice_tasks.context = NotifierContext(pool, rules, base_url, mail_server)
@@ -52,27 +48,13 @@ def main() -> None:
             daemon=True,
         ).start()
         monitor_stalls(redis_url, [QUEUE], notice_tasks.running_tasks, settings.notice_slots)
-        app.worker_main(
-            [
-                *("--quiet", "worker", "--pool", "threads"),
-                *("--concurrency", str(settings.notice_slots), "--queues", QUEUE),
-                *("--loglevel", "WARNING"),
-                *("--without-gossip", "--without-mingle", "--without-heartbeat"),
-                *("--hostname", f"{QUEUE}-{os.getpid()}@%h"),
-            ]
-        )
+        run_worker("threads", [QUEUE], settings.notice_slots)
 
 
 def pause() -> bool:
     """Waits before the next question to Postgres."""
     time.sleep(ASK_SECONDS)
     return True
-
-
-def _require_setting(value: str, name: str) -> str:
-    if not value:
-        sys.exit(f"set {name}: the notifier needs it")
-    return value
 
 
 if __name__ == "__main__":

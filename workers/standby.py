@@ -7,7 +7,6 @@ Postgres every ASK_SECONDS meanwhile. It dies with the worker.
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 import threading
@@ -22,6 +21,7 @@ from ladder.database.kept_connection import KeptConnection
 from ladder.ids import MatchId
 from ladder.matches import lease
 from ladder.telemetry import log_event, traceback_text
+from sandbox.process_guard import die_with
 from workers import tasks
 from workers.lease_renewal import held_leases
 from workers.liveness import STALLED_STATUS, last_answer_at
@@ -34,7 +34,6 @@ SOON_SECONDS: Final = 0.5
 SILENT_SECONDS: Final = 5.0
 """A machine that joined asks after so long without a message. Its login of Redis may only read, so
 it cannot find out whether Redis takes messages."""
-_PR_SET_PDEATHSIG: Final = 1
 
 
 def redis_reason(redis_url: str, *, is_machine: bool = False) -> Callable[[], str | None]:
@@ -153,9 +152,8 @@ def _fork(run: Callable[[], None]) -> int:
         return pid
     status = 1
     try:
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() == parent:
-            run()
+        die_with(parent, signal.SIGKILL)
+        run()
         status = 0
     except Exception as error:
         log_event("process_failed", level="error", error=str(error), trace=traceback_text(error))

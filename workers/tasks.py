@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 import time
@@ -21,6 +20,7 @@ from ladder.database.kept_connection import KeptConnection
 from ladder.ids import MatchId
 from ladder.ratings import fitting, rating_rounds
 from ladder.telemetry import bind_fields, log_event, traceback_text
+from sandbox.process_guard import die_with
 from workers import match_attempt
 from workers.broker import app
 from workers.liveness import record_answer, recording_answers
@@ -28,7 +28,6 @@ from workers.pictures.drawing import draw_wanted
 from workers.pictures.judging import judge_matches
 from workers.result_checks import check_waiting_reports, compare_second_plays
 
-PR_SET_PDEATHSIG = 1
 RATING_PAUSE_SECONDS = 0.25
 """Least seconds between the starts of two messages' ratings, so that a busy rater adds several
 results in one transaction."""
@@ -59,9 +58,7 @@ def rating_database(url: str) -> KeptConnection:
 @worker_process_init.connect  # type: ignore[untyped-decorator]
 def die_with_the_worker(**_: Any) -> None:
     """Ends a pool child together with its worker, so that no match goes on without a worker."""
-    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if worker_pid not in (None, os.getppid()):
-        os._exit(1)  # the worker died before the request
+    die_with(os.getppid() if worker_pid is None else worker_pid, signal.SIGKILL)
 
 
 @app.task(name="peck.play")  # type: ignore[untyped-decorator]

@@ -78,25 +78,25 @@ def judge_machine(
 
 def working_launchers(tried: ProbeResults) -> tuple[str, ...]:
     """The launchers that isolate agents here, in the order ``auto`` tries them."""
-    found = ["docker"] if tried.engine is not None else []
+    launchers = ["docker"] if tried.engine is not None else []
     if tried.bubblewrap and not tried.bubblewrap_trouble:
-        found.append("bubblewrap")
-    return tuple(found)
+        launchers.append("bubblewrap")
+    return tuple(launchers)
 
 
 def _check_kernel(machine: Machine, architecture: str) -> Check:
-    found = f"Linux {machine.kernel} on {architecture}"
+    text = f"Linux {machine.kernel} on {architecture}"
     try:
         calls = len(seccomp.filter_program(architecture))
     except KeyError:
         return Check(
             "kernel",
             CheckState.MISSING,
-            found,
+            text,
             "the table of system calls has no column for this architecture, so no box starts",
             "run nodes on x86_64 or aarch64",
         )
-    return Check("kernel", CheckState.OK, f"{found}; our filter for it has {calls} instructions")
+    return Check("kernel", CheckState.OK, f"{text}; our filter for it has {calls} instructions")
 
 
 def _check_user(machine: Machine, tried: ProbeResults) -> Check:
@@ -128,7 +128,7 @@ def _check_engine(machine: Machine, tried: ProbeResults) -> Check:
         )
     info = tried.engine
     options = [str(option) for option in info.get("SecurityOptions") or ()]
-    found = (
+    text = (
         f"{info.get('ServerVersion')}, cgroup driver {info.get('CgroupDriver')}, "
         f"cgroup version {info.get('CgroupVersion')}, {'; '.join(options) or 'no security options'}"
     )
@@ -136,7 +136,7 @@ def _check_engine(machine: Machine, tried: ProbeResults) -> Check:
         return Check(
             "docker engine",
             CheckState.DEGRADED,
-            found,
+            text,
             "a rootless engine enforces its limits only with version 2 groups and systemd, and "
             "maps few uids; this project does not test it",
             "see docs.docker.com/engine/security/rootless",
@@ -145,25 +145,25 @@ def _check_engine(machine: Machine, tried: ProbeResults) -> Check:
         return Check(
             "docker engine",
             CheckState.DEGRADED,
-            found,
+            text,
             "; ".join(tried.engine_cannot),
             "switch the controller on (boot parameter swapaccount=1 for swap), or use bubblewrap",
         )
-    return Check("docker engine", CheckState.OK, found)
+    return Check("docker engine", CheckState.OK, text)
 
 
 def _check_runtimes(tried: ProbeResults) -> Check:
     if tried.engine is None:
         return Check("docker runtimes", CheckState.NOT_NEEDED, "no engine")
     names = sorted(map(str, tried.engine.get("Runtimes") or ()))
-    found = f"{', '.join(names)}; default {tried.engine.get('DefaultRuntime')}"
+    text = f"{', '.join(names)}; default {tried.engine.get('DefaultRuntime')}"
     if docker_engine.GVISOR not in names:
-        return Check("docker runtimes", CheckState.OK, f"{found}; no gVisor")
+        return Check("docker runtimes", CheckState.OK, f"{text}; no gVisor")
     if docker_engine.misses_socket_option(tried.engine["Runtimes"][docker_engine.GVISOR]):
-        found += f"; gVisor cannot run boxes without {docker_engine.SOCKETS}"
+        text += f"; gVisor cannot run boxes without {docker_engine.SOCKETS}"
     else:
-        found += f"; gVisor is available: {docker_engine.USE}"
-    return Check("docker runtimes", CheckState.OK, found)
+        text += f"; gVisor is available: {docker_engine.USE}"
+    return Check("docker runtimes", CheckState.OK, text)
 
 
 def _check_bubblewrap(machine: Machine, tried: ProbeResults) -> Check:
@@ -184,16 +184,16 @@ def _check_bubblewrap(machine: Machine, tried: ProbeResults) -> Check:
             else "there is no engine either, so agents cannot be isolated",
             uids.remedy if uids.state is CheckState.MISSING else bubblewrap.TRY,
         )
-    how = "as root" if machine.uid == 0 else "as this user, one match each"
-    return Check("bubblewrap", CheckState.OK, f"{tried.bubblewrap}; a real box started {how}")
+    mode = "as root" if machine.uid == 0 else "as this user, one match each"
+    return Check("bubblewrap", CheckState.OK, f"{tried.bubblewrap}; a real box started {mode}")
 
 
 def _check_namespaces(machine: Machine) -> Check:
     if not machine.user_namespaces:
         return Check("user namespaces", CheckState.OK, "ordinary users may make them")
     if machine.uid == 0:
-        found = f"kept from ordinary users ({machine.user_namespaces}); root needs none"
-        return Check("user namespaces", CheckState.NOT_NEEDED, found)
+        text = f"kept from ordinary users ({machine.user_namespaces}); root needs none"
+        return Check("user namespaces", CheckState.NOT_NEEDED, text)
     switch, _, value = machine.user_namespaces.partition(" = ")
     allowed = {"user.max_user_namespaces": "15000"}.get(switch, "0" if value == "1" else "1")
     return Check(
@@ -207,17 +207,17 @@ def _check_namespaces(machine: Machine) -> Check:
 
 
 def _check_limits(machine: Machine, tried: ProbeResults) -> Check:
-    found = f"cgroups {machine.cgroup_version}; offered: {', '.join(machine.controllers) or 'none'}"
+    text = f"cgroups {machine.cgroup_version}; offered: {', '.join(machine.controllers) or 'none'}"
     if tried.limited_groups:
-        found += "; a group with memory, processes and cpu limits was made"
-        return Check("control groups", CheckState.OK, found)
+        text += "; a group with memory, processes and cpu limits was made"
+        return Check("control groups", CheckState.OK, text)
     if "docker" in working_launchers(tried) and not tried.engine_cannot:
-        found += "; this user cannot make one; the engine makes its own"
-        return Check("control groups", CheckState.NOT_NEEDED, found)
+        text += "; this user cannot make one; the engine makes its own"
+        return Check("control groups", CheckState.NOT_NEEDED, text)
     return Check(
         "control groups",
         CheckState.DEGRADED if "bubblewrap" in working_launchers(tried) else CheckState.MISSING,
-        f"{found}; this user cannot make one",
+        f"{text}; this user cannot make one",
         "memory has a limit per process, processes per uid, and cpu none",
         "run as root, or start the node with: systemd-run --user --scope -p Delegate=yes ...",
     )
@@ -261,12 +261,12 @@ def _check_pressure(machine: Machine, tried: ProbeResults) -> Check:
     if tried.match_group.pressure:
         return Check("pressure (psi)", CheckState.OK, "cpu.pressure of a group can be read")
     system = "on for the machine" if machine.system_pressure else "off or not built into the kernel"
-    found = f"{system}, and no group's cpu.pressure can be read"
+    text = f"{system}, and no group's cpu.pressure can be read"
     remedy = "boot parameter psi=1"
     if machine.system_pressure:
         remedy = "make match groups possible (row above), and write 1 to their cgroup.pressure"
     costs = "waiting for a core is not forgiven: wall time decides on a timeout"
-    return Check("pressure (psi)", CheckState.DEGRADED, found, costs, remedy)
+    return Check("pressure (psi)", CheckState.DEGRADED, text, costs, remedy)
 
 
 def _check_schedstat(machine: Machine) -> Check:
@@ -304,8 +304,8 @@ def _check_uids(machine: Machine) -> Check:
     first, last = base.UID_BASE, base.UID_BASE + base.SLOTS * 1000
     spans = machine.uid_spans
     if machine.uid != 0:
-        found = "an ordinary user has no further uids; an engine has its own"
-        return Check("uid ranges", CheckState.NOT_NEEDED, found)
+        text = "an ordinary user has no further uids; an engine has its own"
+        return Check("uid ranges", CheckState.NOT_NEEDED, text)
     if any(low <= first and last <= high for low, high in spans):
         return Check("uid ranges", CheckState.OK, f"1000 uids for each box, from {first} on")
     low, high = _MAPPED_BASE, _MAPPED_BASE + _MAPPED_SPAN
@@ -341,15 +341,15 @@ def _check_seccomp(machine: Machine) -> Check:
 def _check_swap(machine: Machine, tried: ProbeResults) -> Check:
     if not machine.swap_kilobytes:
         return Check("swap", CheckState.OK, "none, so no agent's memory is ever on a disk")
-    found = f"{machine.swap_kilobytes >> 10} MiB"
+    text = f"{machine.swap_kilobytes >> 10} MiB"
     if tried.limited_groups and "the engine cannot limit swap on this kernel" not in (
         tried.engine_cannot
     ):
-        return Check("swap", CheckState.OK, f"{found}; boxes get none of it")
+        return Check("swap", CheckState.OK, f"{text}; boxes get none of it")
     return Check(
         "swap",
         CheckState.DEGRADED,
-        found,
+        text,
         "boxes can use it: agents above their memory limit become slow instead of ending",
         "boot parameter swapaccount=1, or swapoff -a",
     )
@@ -360,8 +360,8 @@ def _check_core_files(machine: Machine) -> Check:
         return Check(
             "core files", CheckState.OK, f"core_pattern is {machine.core_pattern or 'empty'}"
         )
-    found = "the host pipes crashes to a program; a core limit of 1 prevents this for boxes"
-    return Check("core files", CheckState.OK, found)
+    text = "the host pipes crashes to a program; a core limit of 1 prevents this for boxes"
+    return Check("core files", CheckState.OK, text)
 
 
 def _check_gpu(machine: Machine, tried: ProbeResults) -> Check:
@@ -372,25 +372,25 @@ def _check_gpu(machine: Machine, tried: ProbeResults) -> Check:
         return Check(
             "gpu", CheckState.NOT_NEEDED, "no NVIDIA device node; GPU profiles are not served"
         )
-    found = ", ".join(f"/dev/{name}" for name in machine.gpus)
+    text = ", ".join(f"/dev/{name}" for name in machine.gpus)
     memory = {n: mb for n, mb in tried.gpu_memory_mb.items() if n.isdigit()}
     rooms = [f"{n} has {mb} MB, room for {mb // profiles.GPU_MB} boxes" for n, mb in memory.items()]
-    found += "".join(f"; GPU {room}" for room in rooms)
+    text += "".join(f"; GPU {room}" for room in rooms)
     if ways and any(mb < profiles.GPU_MB for mb in memory.values()):
         return Check(
             "gpu",
             CheckState.DEGRADED,
-            found,
+            text,
             f"a box needs {profiles.GPU_MB} MB, so a GPU with less memory serves no box",
             "use a GPU with more memory",
         )
     if ways:
-        return Check("gpu", CheckState.OK, f"{found}; described by {', '.join(ways)}")
-    what = "a CDI file in YAML, which is not read" if machine.cdi_files else "no CDI file"
+        return Check("gpu", CheckState.OK, f"{text}; described by {', '.join(ways)}")
+    lack = "a CDI file in YAML, which is not read" if machine.cdi_files else "no CDI file"
     return Check(
         "gpu",
         CheckState.DEGRADED,
-        f"{found}; {what}, and no nvidia runtime",
+        f"{text}; {lack}, and no nvidia runtime",
         "boxes cannot get the driver's files, so GPU profiles are not served",
         "as root: nvidia-ctk cdi generate --format=json --output=/etc/cdi/nvidia.json",
     )

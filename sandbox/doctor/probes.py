@@ -54,7 +54,6 @@ class Machine:
     """What forbids ordinary users to make user namespaces. Empty if nothing does."""
     swap_kilobytes: int
     core_pattern: str
-    memory_kilobytes: int
     gpus: tuple[str, ...]
     """Names of the NVIDIA device nodes of whole GPUs."""
     cdi_files: tuple[str, ...]
@@ -64,10 +63,10 @@ class Machine:
 def read_machine(root: Path, uid: int) -> Machine:
     """Read the machine below ``root``, as this user sees it."""
     proc = root / "proc"
-    mounts = _cgroup_mounts(_read_text(proc / "self/mountinfo"))
+    mounts = cgroups.parse_mounts(_read_text(proc / "self/mountinfo"))
     unified = mounts.get("unified")
     first = {name for name in mounts if name != "unified"}
-    own = _own_group(_read_text(proc / "self/cgroup"))
+    own = cgroups.parse_own_paths(_read_text(proc / "self/cgroup")).get("", "/")
     offered = first
     if unified is not None:
         mount = root / unified.relative_to("/")
@@ -92,7 +91,6 @@ def read_machine(root: Path, uid: int) -> Machine:
             if line.strip()
         ),
         core_pattern=_read_text(proc / "sys/kernel/core_pattern").strip(),
-        memory_kilobytes=_memory_kilobytes(_read_text(proc / "meminfo")),
         gpus=_names_matching(root / "dev", r"nvidia\d+"),
         cdi_files=_cdi_files(root),
     )
@@ -110,26 +108,6 @@ def _names_matching(folder: Path, pattern: str) -> tuple[str, ...]:
         return tuple(sorted(p.name for p in folder.iterdir() if re.fullmatch(pattern, p.name)))
     except OSError:
         return ()
-
-
-def _cgroup_mounts(mountinfo: str) -> Mapping[str, Path]:
-    found: dict[str, Path] = {}
-    for line in mountinfo.splitlines():
-        left, _, right = line.partition(" - ")
-        kind, _, options = (*right.split(" ", 2), "", "")[:3]
-        if kind == "cgroup2":
-            found.setdefault("unified", Path(left.split()[4]))
-        elif kind == "cgroup":
-            for option in options.split(","):
-                found.setdefault(option, Path(left.split()[4]))
-    return found
-
-
-def _own_group(lines: str) -> str:
-    for line in lines.splitlines():
-        if line.startswith("0::"):
-            return line[3:]
-    return "/"
 
 
 def _cgroup_version(second: bool, first: bool) -> str:
@@ -158,18 +136,13 @@ def _user_namespace_switch(sys: Path) -> str:
     return ""
 
 
-def _memory_kilobytes(meminfo: str) -> int:
-    found = re.search(r"^MemTotal:\s+(\d+) kB", meminfo, re.MULTILINE)
-    return int(found[1]) if found else 0
-
-
 def _cdi_files(root: Path) -> tuple[str, ...]:
-    found = []
+    paths = []
     for folder in ("etc/cdi", "var/run/cdi"):
         for name in _names_matching(root / folder, r".*\.(json|ya?ml)"):
             if "nvidia" in _read_text(root / folder / name):
-                found.append(f"/{folder}/{name}")
-    return tuple(found)
+                paths.append(f"/{folder}/{name}")
+    return tuple(paths)
 
 
 _FROZEN_SECONDS = 2.0
@@ -179,7 +152,7 @@ _PROFILE = "python"
 
 @dataclass(frozen=True)
 class MatchGroupProbe:
-    """What a new version 2 group could do. The probe has removed it."""
+    """What a new version 2 group could do."""
 
     trouble: str = ""
     """Why no group could be made. Empty if one could."""
@@ -260,8 +233,8 @@ def _probe_bubblewrap() -> tuple[str, str]:
     program = shutil.which("bwrap")
     if program is None:
         return "", "bubblewrap is not installed"
-    asked = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
-    version = asked.stdout.strip() or "bubblewrap"
+    answer = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+    version = answer.stdout.strip() or "bubblewrap"
     with tempfile.TemporaryDirectory(prefix=f"{_unique_name()}-") as folder:
         path = Path(folder)
         try:
@@ -300,7 +273,8 @@ def _probe_match_group(machine: Machine) -> MatchGroupProbe:
         except OSError as error:
             trouble = trouble or f"no process can be put into a group of {base}: {error.strerror}"
         finally:
-            _remove_group(folder)
+            with contextlib.suppress(HostFault):
+                cgroups.remove_group(folder)
     return MatchGroupProbe(trouble)
 
 
@@ -316,8 +290,8 @@ def _examine_group(folder: Path) -> MatchGroupProbe:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(_FROZEN_SECONDS)
             kills = process.poll() is not None
-        counts = "usage_usec" in _try_read(folder / "cpu.stat")
-        pressure = _try_read(folder / "cpu.pressure").startswith("some ")
+        counts = "usage_usec" in _read_text(folder / "cpu.stat")
+        pressure = _read_text(folder / "cpu.pressure").startswith("some ")
         return MatchGroupProbe("", freezes, kills, counts, pressure)
     finally:
         process.kill()
@@ -327,7 +301,7 @@ def _examine_group(folder: Path) -> MatchGroupProbe:
 def _wait_until_frozen(folder: Path) -> bool:
     deadline = time.monotonic() + _FROZEN_SECONDS
     while time.monotonic() < deadline:
-        if "frozen 1" in _try_read(folder / "cgroup.events"):
+        if "frozen 1" in _read_text(folder / "cgroup.events"):
             return True
         time.sleep(0.001)
     return False
@@ -348,22 +322,6 @@ def _try_write(path: Path, value: str) -> bool:
     return True
 
 
-def _try_read(path: Path) -> str:
-    try:
-        return path.read_text()
-    except OSError:
-        return ""
-
-
-def _remove_group(folder: Path) -> None:
-    deadline = time.monotonic() + _FROZEN_SECONDS
-    while folder.exists() and time.monotonic() < deadline:
-        with contextlib.suppress(OSError):
-            folder.rmdir()
-            return
-        time.sleep(0.001)
-
-
 @contextlib.contextmanager
 def _restore_controllers(machine: Machine) -> Iterator[None]:
     """Switch off again the controllers that a probe switched on for child groups."""
@@ -372,11 +330,11 @@ def _restore_controllers(machine: Machine) -> Iterator[None]:
         return
     bases = (machine.unified / machine.own_group.lstrip("/"), machine.unified)
     files = [base / "cgroup.subtree_control" for base in dict.fromkeys(bases)]
-    before = {file: set(_try_read(file).split()) for file in files}
+    before = {file: set(_read_text(file).split()) for file in files}
     try:
         yield
     finally:
         for file in files:
-            added = set(_try_read(file).split()) - before[file]
+            added = set(_read_text(file).split()) - before[file]
             if added and os.access(file, os.W_OK):
                 _try_write(file, " ".join(f"-{name}" for name in sorted(added)))

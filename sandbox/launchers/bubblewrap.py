@@ -135,9 +135,9 @@ class BubblewrapLauncher:
                 )
         except BaseException:
             ours.close()
-            for made in (match_group, group):
-                if made is not None:
-                    made.remove()
+            for half_made in (match_group, group):
+                if half_made is not None:
+                    half_made.remove()
             raise
         handle = _BubblewrapHandle(process, group)
         complaint = partial(_kill_and_describe_failure, process)

@@ -63,7 +63,7 @@ class BoxGroup:
     def remove(self) -> None:
         """Kill everything in the group, wait until it is empty, and remove it."""
         for folder in dict.fromkeys(self.folders.values()):
-            _remove_group(folder)
+            remove_group(folder)
 
 
 ABILITIES: Mapping[str, tuple[str, int]] = {
@@ -125,7 +125,7 @@ class MatchGroup:
         for descriptor in descriptors:
             with contextlib.suppress(OSError):
                 os.close(descriptor)
-        _remove_group(self._folder)
+        remove_group(self._folder)
 
 
 class MatchGroups:
@@ -204,7 +204,7 @@ def remove_groups_of_engine(name: str) -> None:
     """
     for mount in set(_cgroup_mounts().values()):
         with contextlib.suppress(HostFault):
-            _remove_group(mount / name)
+            remove_group(mount / name)
 
 
 def find_box_groups(name: str) -> BoxGroups | None:
@@ -311,26 +311,31 @@ def _limits(
 
 
 def _cgroup_mounts() -> dict[str, Path]:
+    return parse_mounts(Path("/proc/self/mountinfo").read_text())
+
+
+def parse_mounts(mountinfo: str) -> dict[str, Path]:
     """Mount points by controller (version 1), and ``unified`` (version 2)."""
-    found: dict[str, Path] = {}
-    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+    points: dict[str, Path] = {}
+    for line in mountinfo.splitlines():
         left, _, right = line.partition(" - ")
-        kind, _, options = right.split(" ", 2)
-        point = Path(left.split()[4])
-        if kind == "cgroup2":
-            found.setdefault("unified", point)
-        elif kind == "cgroup":
-            for option in options.split(","):
-                found.setdefault(option, point)
-    return found
+        kind, _, options = (*right.split(" ", 2), "", "")[:3]
+        names = {"cgroup2": ["unified"], "cgroup": options.split(",")}.get(kind, [])
+        for name in names:
+            points.setdefault(name, Path(left.split()[4]))
+    return points
 
 
 def _own_paths() -> dict[str, str]:
-    paths = {}
-    for line in Path("/proc/self/cgroup").read_text().splitlines():
+    return parse_own_paths(Path("/proc/self/cgroup").read_text())
+
+
+def parse_own_paths(lines: str) -> dict[str, str]:
+    """The paths of a process's groups by controller; of version 2 by an empty name."""
+    paths: dict[str, str] = {}
+    for line in lines.splitlines():
         _, controllers, path = line.split(":", 2)
-        for controller in controllers.split(","):
-            paths[controller] = path
+        paths |= dict.fromkeys(controllers.split(","), path)
     return paths
 
 
@@ -346,7 +351,7 @@ def _open_readable(path: Path, flags: int) -> int:
     return descriptor
 
 
-def _remove_group(folder: Path) -> None:
+def remove_group(folder: Path) -> None:
     """Kill everything in the group and its child groups, and remove them.
 
     Raises HostFault if the group stays.
@@ -354,7 +359,7 @@ def _remove_group(folder: Path) -> None:
     deadline = time.monotonic() + _KILL_SECONDS
     with contextlib.suppress(OSError):
         for inner in [path for path in folder.iterdir() if path.is_dir()]:
-            _remove_group(inner)
+            remove_group(inner)
     while folder.exists():
         _kill_all(folder)
         with contextlib.suppress(OSError):
@@ -368,7 +373,7 @@ def _remove_group(folder: Path) -> None:
 def _remove_groups_of_run_dir(root: Path, name: str) -> None:
     for folder in [Path(at) for at, _, _ in os.walk(root) if at.endswith(f"/{name}")]:
         for box in [path for path in folder.iterdir() if path.is_dir()]:
-            _remove_group(box)
+            remove_group(box)
         with contextlib.suppress(OSError):
             folder.rmdir()
 

@@ -46,28 +46,33 @@ ENGINE_ERRORS = (docker.errors.DockerException, OSError)
 """Errors of an engine that does not answer or refuses."""
 
 
-def describe_engine() -> dict[str, Any]:
-    """The engine's ``info``. Raises HostFault if no engine answers."""
+def connect_engine(seconds: int) -> tuple[docker.DockerClient, dict[str, Any]]:
+    """A client with this timeout, and the engine's ``info``. Raises HostFault if none answers."""
     try:
-        engine = docker.from_env(timeout=_ASK_SECONDS)
-        with contextlib.closing(engine):
-            info: dict[str, Any] = engine.info()
+        engine = docker.from_env(timeout=seconds)
+        return engine, engine.info()
     except ENGINE_ERRORS as error:
         raise HostFault(f"no Docker engine answers: {error}") from None
+
+
+def describe_engine() -> dict[str, Any]:
+    """The engine's ``info``. Raises HostFault if no engine answers."""
+    engine, info = connect_engine(_ASK_SECONDS)
+    engine.close()
     return info
 
 
 def engine_lacks(info: Mapping[str, Any]) -> tuple[str, ...]:
     """What an engine with this ``info`` cannot limit or lacks, one sentence each."""
     missing = []
-    for field, what in (
+    for field, resource in (
         ("MemoryLimit", "memory"),
         ("SwapLimit", "swap"),
         ("PidsLimit", "processes"),
         ("CpuCfsQuota", "cpu"),
     ):
         if info.get(field) is False:
-            missing.append(f"the engine cannot limit {what} on this kernel")
+            missing.append(f"the engine cannot limit {resource} on this kernel")
     if not any("seccomp" in option for option in info.get("SecurityOptions") or ()):
         missing.append("the engine has no seccomp profile of its own; only ours is in force")
     return tuple(missing)
@@ -112,11 +117,7 @@ class DockerLauncher:
         self._ours: set[str] = set()
         """Names of the containers that run or start."""
         self._events = EngineEvents(self._open_event_stream, self._remove_strays, ENGINE_ERRORS)
-        try:
-            self._engine = docker.from_env(timeout=_ENGINE_SECONDS)
-            self._info: dict[str, Any] = self._engine.info()
-        except ENGINE_ERRORS as error:
-            raise HostFault(f"no Docker engine answers: {error}") from None
+        self._engine, self._info = connect_engine(_ENGINE_SECONDS)
         self._runtime = docker_engine.find_runtime(self._info, runtime)
         is_plain = self._info.get("CgroupDriver") == "cgroupfs"
         self._parent = f"peck-{self._key}" if is_plain else None
@@ -199,13 +200,13 @@ class DockerLauncher:
         The supervisor counts inside its container, which is enough while it lives.
         """
         handle: _DockerHandle = box.handle
-        told = self._events.out_of_memory(handle.container)
-        if self._runtime.is_gvisor and not told:
+        was_killed = self._events.out_of_memory(handle.container)
+        if self._runtime.is_gvisor and not was_killed:
             # A box that dies as a whole sometimes loses the report. Otherwise only somebody on the
             # host kills it.
-            told = self._events.was_killed(handle.container)
-            told = told and not self._events.killed_by_request(handle.container)
-        return int(told)
+            was_killed = self._events.was_killed(handle.container)
+            was_killed = was_killed and not self._events.killed_by_request(handle.container)
+        return int(was_killed)
 
     def lost_by_host(self, box: Box) -> str | None:
         """The host lost the box if the engine went away, or if somebody killed the supervisor.
@@ -238,12 +239,12 @@ class DockerLauncher:
     def sweep(self) -> None:
         """Remove the containers and folders of this run directory."""
         try:
-            found = self._engine.api.containers(
+            containers = self._engine.api.containers(
                 all=True, quiet=True, filters={"label": f"{RUN_LABEL}={self._key}"}
             )
         except ENGINE_ERRORS as error:
             raise HostFault(f"the engine cannot list containers: {error}") from None
-        for entry in found:
+        for entry in containers:
             self._force_off(entry["Id"])
         shutil.rmtree(self._boxes, ignore_errors=True)
         shutil.rmtree(self._facts, ignore_errors=True)
@@ -259,12 +260,12 @@ class DockerLauncher:
     def lacks(self) -> tuple[str, ...]:
         """What the engine says it cannot limit, and what it lacks."""
         root = os.geteuid() == 0
-        told = degraded_defences.missing_protections(
+        lacks = degraded_defences.missing_protections(
             self.name, root=root, limits=True, powers=self._powers
         )
         if self._runtime.is_gvisor:
-            told = degraded_defences.sentences_for_lack(degraded_defences.GVISOR)
-        return (*engine_lacks(self._info), *told)
+            lacks = degraded_defences.sentences_for_lack(degraded_defences.GVISOR)
+        return (*engine_lacks(self._info), *lacks)
 
     def _group(self, spec: BoxSpec, container: str) -> cgroups.MatchGroup | None:
         """Make the box's match group.

@@ -80,11 +80,11 @@ def find_runtime(info: Mapping[str, Any], name: str) -> Runtime:
     """
     if not name:
         return USUAL
-    known: Mapping[str, Any] = info.get("Runtimes") or {}
-    if name not in known:
-        names = ", ".join(sorted(known))
+    runtimes: Mapping[str, Any] = info.get("Runtimes") or {}
+    if name not in runtimes:
+        names = ", ".join(sorted(runtimes))
         raise HostFault(f"runtime: the engine knows no {name!r} (it has {names}). {REMEDY}")
-    entry = known[name]
+    entry = runtimes[name]
     path = str(entry.get("path", "")) if isinstance(entry, Mapping) else ""
     runtime = Runtime(name, GVISOR in (name, os.path.basename(path)))
     if runtime.is_gvisor and misses_socket_option(entry):

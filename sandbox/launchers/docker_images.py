@@ -97,16 +97,16 @@ def build_image(
             _import_own_interpreter(engine, profile, tag, say, wheels)
         except HostFault as second:
             raise HostFault(f"image {tag} cannot be built: {fault}; {second}") from None
-    found = find_image(engine, profile)
-    if found is None:
+    image = find_image(engine, profile)
+    if image is None:
         raise HostFault(f"image {tag} was built but cannot be found")
-    return found
+    return image
 
 
 def list_images(engine: Any) -> list[BoxImage]:
     """List all our images, also those of earlier programs."""
     try:
-        found = engine.images.list(filters={"label": BOX_LABEL})
+        images = engine.images.list(filters={"label": BOX_LABEL})
     except _TROUBLE as error:
         raise HostFault(f"the engine cannot list images: {error}") from None
     return [
@@ -117,14 +117,14 @@ def list_images(engine: Any) -> list[BoxImage]:
             base=image.labels.get(BASE_LABEL, ""),
             size_bytes=int(image.attrs.get("Size", 0)),
         )
-        for image in found
+        for image in images
     ]
 
 
 def stale_images(engine: Any) -> list[BoxImage]:
     """Images of earlier programs or of other checkouts."""
-    wanted = {image_tag(profile) for profile in profiles.PROFILES.values()}
-    return [image for image in list_images(engine) if wanted.isdisjoint(image.tags)]
+    tags = {image_tag(profile) for profile in profiles.PROFILES.values()}
+    return [image for image in list_images(engine) if tags.isdisjoint(image.tags)]
 
 
 def remove_image(engine: Any, image: BoxImage) -> bool:
@@ -211,7 +211,7 @@ def _import_own_interpreter(
         command = [sys.executable, str(_ROOT_FILESYSTEM), "--out", str(root)]
         command += ["--box", str(profiles.BOX_PROGRAM)]
         if profile.lock is not None:
-            made = profiles.install_libraries(
+            libraries = profiles.install_libraries(
                 profile,
                 Path(scratch),
                 say,
@@ -219,7 +219,7 @@ def _import_own_interpreter(
                 find_links=wheels.find_links,
                 is_loud=wheels.is_loud,
             )
-            command += ["--libraries", str(made)]
+            command += ["--libraries", str(libraries)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise HostFault(f"no root could be assembled: {_last_error_line(done.stderr)}")
@@ -229,7 +229,7 @@ def _import_own_interpreter(
         labels = [f'LABEL {key}="{value}"' for key, value in _image_labels(profile, base).items()]
         name, _, version = tag.partition(":")
         try:
-            told = engine.api.import_image_from_file(
+            answer = engine.api.import_image_from_file(
                 str(packed),
                 repository=name,
                 tag=version,
@@ -237,8 +237,8 @@ def _import_own_interpreter(
             )
         except _TROUBLE as error:
             raise HostFault(f"the engine cannot import: {_last_error_line(error)}") from None
-        if "error" in str(told):
-            raise HostFault(f"the engine cannot import: {_last_error_line(told)}")
+        if "error" in str(answer):
+            raise HostFault(f"the engine cannot import: {_last_error_line(answer)}")
 
 
 def _write_build_context(profile: Profile, held: Mapping[str, Path], context: Any) -> None:
@@ -263,12 +263,12 @@ def _locked_wheels(profile: Profile, folder: Path | None) -> dict[str, Path]:
     """The wheels in this folder that the lock allows, by file name."""
     if folder is None:
         return {}
-    found = {}
+    wheels = {}
     for path in sorted(folder.glob("*.whl")):
         with path.open("rb") as file:
             if hashlib.file_digest(file, "sha256").hexdigest() in profile.hashes:
-                found[path.name] = path
-    return found
+                wheels[path.name] = path
+    return wheels
 
 
 def _image_labels(profile: Profile, base: str) -> dict[str, str]:

@@ -96,13 +96,13 @@ class Gpu:
 
 def find_gpus(folders: Iterable[Path] = SPEC_FOLDERS) -> tuple[Gpu, ...]:
     """Every GPU of the CDI files, once each. HostFault names a file that cannot be read."""
-    found: dict[frozenset[str], Gpu] = {}
+    gpus: dict[frozenset[str], Gpu] = {}
     for path in _cdi_files(folders, ".json"):
-        for one in _read_cdi_file(path):
+        for gpu in _read_cdi_file(path):
             # The same GPU has a name by number and one by UUID. A slice shares its parent's nodes
             # and has some of its own.
-            found.setdefault(frozenset(source for source, _ in one.nodes), one)
-    return tuple(found.values())
+            gpus.setdefault(frozenset(source for source, _ in gpu.nodes), gpu)
+    return tuple(gpus.values())
 
 
 def gpus_of_engine(
@@ -110,11 +110,11 @@ def gpus_of_engine(
 ) -> tuple[Gpu, ...]:
     """The GPUs that a Docker engine of this machine can give to a container, by its ``info``."""
     if _engine_supports_cdi(info):
-        ids = [str(one.get("ID")) for one in info.get("DiscoveredDevices") or ()]
-        named = [one for one in ids if "/gpu=" in one and not one.endswith(f"={_EVERYTHING}")]
+        ids = [str(name.get("ID")) for name in info.get("DiscoveredDevices") or ()]
+        named = [name for name in ids if "/gpu=" in name and not name.endswith(f"={_EVERYTHING}")]
         # Prefer names by number: the list has each GPU by its UUID too.
-        numbered = [one for one in named if one.partition("=")[2].replace(":", "").isdigit()]
-        return find_gpus(folders) or tuple(Gpu(one) for one in numbered or named)
+        numbered = [name for name in named if name.partition("=")[2].replace(":", "").isdigit()]
+        return find_gpus(folders) or tuple(Gpu(name) for name in numbered or named)
     if "nvidia" in (info.get("Runtimes") or {}):
         numbers = sorted(int(path.name[6:]) for path in dev.glob("nvidia[0-9]*"))
         return tuple(Gpu(f"nvidia.com/gpu={number}") for number in numbers)

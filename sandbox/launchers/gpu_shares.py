@@ -61,22 +61,22 @@ def read_use() -> dict[int, int | None]:
 
 def parse_memory(lines: str) -> dict[str, int]:
     """Parse lines ``0, GPU-5d5b..., 8188``. Skips a device whose memory is not a number."""
-    found = {}
+    memory_mb = {}
     for number, uuid, memory in _fields(lines, 3):
         if memory.isdigit():
-            found[number] = found[uuid] = int(memory)
-    return found
+            memory_mb[number] = memory_mb[uuid] = int(memory)
+    return memory_mb
 
 
 def parse_use(lines: str) -> dict[int, int | None]:
     """Parse lines ``4711, 512``. A process has one line for each device that it uses."""
-    found: dict[int, int | None] = {}
+    used_mb: dict[int, int | None] = {}
     for pid, used in _fields(lines, 2):
         if pid.isdigit():
-            before = found.get(int(pid), 0)
+            before = used_mb.get(int(pid), 0)
             unknown = before is None or not used.isdigit()
-            found[int(pid)] = None if unknown else (before or 0) + int(used)
-    return found
+            used_mb[int(pid)] = None if unknown else (before or 0) + int(used)
+    return used_mb
 
 
 def _fields(lines: str, count: int) -> list[list[str]]:
@@ -84,11 +84,11 @@ def _fields(lines: str, count: int) -> list[list[str]]:
     return [row for row in rows if len(row) == count]
 
 
-def _query(what: str) -> str:
+def _query(query: str) -> str:
     program = shutil.which("nvidia-smi")
     if program is None:
         return ""
-    command = [program, what, "--format=csv,noheader,nounits"]
+    command = [program, query, "--format=csv,noheader,nounits"]
     try:
         done = subprocess.run(
             command,

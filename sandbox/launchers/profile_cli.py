@@ -11,15 +11,20 @@ import json
 import shutil
 import sys
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sandbox import profiles
 from sandbox.errors import HostFault
+from sandbox.launchers import docker, docker_images
+from sandbox.process_guard import print_line
 from sandbox.profiles import Profile
 from sandbox.settings import Settings
 
 LAUNCHERS = ("docker", "bubblewrap")
+NO_ENGINE = "no Docker engine answers"
+_print_error = partial(print_line, "images")
 
 
 @dataclass(frozen=True)
@@ -41,7 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         rows = options.act(options)
     except HostFault as fault:
-        print(f"images: {fault}", file=sys.stderr)
+        _print_error(str(fault))
         return 1
     if options.as_json:
         print(json.dumps([asdict(row) for row in rows], indent=2))
@@ -57,84 +62,55 @@ def main(arguments: list[str] | None = None) -> int:
 
 def build_profiles(options: argparse.Namespace) -> list[ProfileRow]:
     """Build each requested profile, even if it exists."""
-    launcher = options.launcher
-    if launcher == "auto":
-        launcher = "docker" if _engine_or_none() is not None else "bubblewrap"
-    made = []
+    engine = _find_engine() if options.launcher == "auto" else None
+    if options.launcher == "docker":
+        engine = _connect_engine()
+    rows = []
     for name in options.profile or profiles.BY_ITSELF:
         profile = profiles.get_profile(name)
-        if launcher == "docker":
-            made.append(_build_image(profile, options))
-        else:
-            made.append(_install_libraries(profile, options))
-    return made
+        if engine is not None:
+            wheels = docker_images.WheelSource(options.index_url, options.find_links, is_loud=True)
+            docker_images.build_image(engine, profile, _print_error, wheels)
+            rows.append(_image_row(profile, engine))
+            continue
+        if profile.lock and profiles.installed_libraries(profile, options.state_dir) is None:
+            profiles.install_libraries(
+                profile,
+                options.state_dir,
+                _print_error,
+                index_url=options.index_url,
+                find_links=options.find_links,
+                is_loud=True,
+            )
+        rows.append(_library_row(profile, options.state_dir))
+    return rows
 
 
 def list_profiles(options: argparse.Namespace) -> list[ProfileRow]:
     """Every profile for every launcher of this machine."""
-    rows = []
-    for launcher in LAUNCHERS:
-        for profile in profiles.PROFILES.values():
-            rows.append(_find_profile(profile, launcher, options.state_dir))
-    return rows
+    engine, known = _find_engine(), profiles.PROFILES.values()
+    rows = [_image_row(profile, engine) for profile in known]
+    return rows + [_library_row(profile, options.state_dir) for profile in known]
 
 
 def prune_images(options: argparse.Namespace) -> list[ProfileRow]:
     """Remove images of earlier programs that no container uses."""
-    from sandbox.launchers import docker_images
-
-    found = _connect_engine()
-    gone = [
-        image
-        for image in docker_images.stale_images(found)
-        if docker_images.remove_image(found, image)
-    ]
+    engine = _connect_engine()
     return [
-        ProfileRow(one.profile, "docker", False, one.id, one.base, one.size_bytes) for one in gone
+        ProfileRow(image.profile, "docker", False, image.id, image.base, image.size_bytes)
+        for image in docker_images.stale_images(engine)
+        if docker_images.remove_image(engine, image)
     ]
 
 
-def _build_image(profile: Profile, options: argparse.Namespace) -> ProfileRow:
-    from sandbox.launchers import docker_images
-
-    wheels = docker_images.WheelSource(options.index_url, options.find_links, is_loud=True)
-    image_id = docker_images.build_image(_connect_engine(), profile, _print_error, wheels)
-    return next(
-        ProfileRow(profile.name, "docker", True, one.id, one.base, one.size_bytes)
-        for one in docker_images.list_images(_connect_engine())
-        if one.id == image_id
-    )
-
-
-def _install_libraries(profile: Profile, options: argparse.Namespace) -> ProfileRow:
-    if (
-        profile.lock is not None
-        and profiles.installed_libraries(profile, options.state_dir) is None
-    ):
-        profiles.install_libraries(
-            profile,
-            options.state_dir,
-            _print_error,
-            index_url=options.index_url,
-            find_links=options.find_links,
-            is_loud=True,
-        )
-    return _find_profile(profile, "bubblewrap", options.state_dir)
-
-
-def _find_profile(profile: Profile, launcher: str, state_dir: Path) -> ProfileRow:
-    if launcher == "bubblewrap":
-        return _library_row(profile, state_dir)
-    found = _engine_or_none()
-    if found is None:
-        return ProfileRow(profile.name, launcher, False, "no Docker engine answers")
-    from sandbox.launchers import docker_images
-
-    image_id = docker_images.find_image(found, profile)
-    for image in docker_images.list_images(found):
+def _image_row(profile: Profile, engine: Any) -> ProfileRow:
+    if engine is None:
+        return ProfileRow(profile.name, "docker", False, NO_ENGINE)
+    image_id = docker_images.find_image(engine, profile)
+    for image in docker_images.list_images(engine):
         if image.id == image_id:
-            return ProfileRow(profile.name, launcher, True, image.id, image.base, image.size_bytes)
-    return ProfileRow(profile.name, launcher, False, _build_remedy(profile))
+            return ProfileRow(profile.name, "docker", True, image.id, image.base, image.size_bytes)
+    return ProfileRow(profile.name, "docker", False, _build_remedy(profile))
 
 
 def _library_row(profile: Profile, state_dir: Path) -> ProfileRow:
@@ -157,28 +133,15 @@ def _build_remedy(profile: Profile) -> str:
 
 
 def _connect_engine() -> Any:
-    import docker
-    import docker.errors
-
-    from sandbox.launchers import docker_images
-
-    try:
-        client = docker.from_env(timeout=docker_images.BUILD_SECONDS)
-        client.ping()
-    except (docker.errors.DockerException, OSError) as error:
-        raise HostFault(f"no Docker engine answers: {error}") from None
-    return client
+    return docker.connect_engine(docker_images.BUILD_SECONDS)[0]
 
 
-def _engine_or_none() -> Any:
+def _find_engine() -> Any:
+    """A client of the engine; None if no engine answers."""
     try:
         return _connect_engine()
     except HostFault:
         return None
-
-
-def _print_error(line: str) -> None:
-    print(f"images: {line}", file=sys.stderr, flush=True)
 
 
 def _parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
@@ -194,16 +157,16 @@ def _parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
         default=profiles.cache_dir(),
         help="libraries for bubblewrap; default: %(default)s, where every node of this user looks",
     )
-    one = verbs.add_parser("build", parents=[shared], help="build a profile")
-    one.add_argument("--profile", action="append", choices=list(profiles.PROFILES))
-    one.add_argument("--launcher", choices=("auto", *LAUNCHERS), default="auto")
-    one.add_argument(
+    build = verbs.add_parser("build", parents=[shared], help="build a profile")
+    build.add_argument("--profile", action="append", choices=list(profiles.PROFILES))
+    build.add_argument("--launcher", choices=("auto", *LAUNCHERS), default="auto")
+    build.add_argument(
         "--index-url",
         default=Settings.read().torch_index or None,
         help="an index beside pip's own; default: $PECK_TORCH_INDEX",
     )
-    one.add_argument("--find-links", type=Path, help="a folder of wheels")
-    one.set_defaults(act=build_profiles)
+    build.add_argument("--find-links", type=Path, help="a folder of wheels")
+    build.set_defaults(act=build_profiles)
     verbs.add_parser("list", parents=[shared], help="what is built here").set_defaults(
         act=list_profiles
     )

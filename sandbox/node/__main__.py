@@ -37,10 +37,7 @@ from sandbox.settings import Settings
 
 STOP_SECONDS = 22.0
 """Time from SIGTERM to the end. `peck up` gives its node a little more."""
-
-
-def _print_line(line: str) -> None:
-    print(f"node: {line}", file=sys.stderr, flush=True)
+_print_line = partial(process_guard.print_line, "node")
 
 
 def _start_steal_monitor() -> tuple[StealMonitor | None, tuple[str, ...]]:
@@ -61,9 +58,9 @@ def _exit_on_sigterm(*_: object) -> None:
     raise SystemExit(128 + signal.SIGTERM)  # status of a failure, so that the guard cleans up
 
 
-def _warm_boxes_of(profile: str, wanted: int) -> int:
+def _warm_boxes_of(profile: str, count: int) -> int:
     """How many boxes of this profile to keep ready. None with a GPU: each match gets another."""
-    return 0 if profiles.get_profile(profile).gpu else wanted
+    return 0 if profiles.get_profile(profile).gpu else count
 
 
 def _prepare_other_profiles(

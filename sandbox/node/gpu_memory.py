@@ -27,10 +27,10 @@ def watch(pool: BoxPool, stop: threading.Event, report: Callable[[str], None]) -
     reported = set()
     while not stop.wait(LOOK_SECONDS):
         try:
-            found = _look(pool)
+            failures = _look(pool)
         except Exception as error:  # the next look may succeed
-            found = {type(error).__name__: f"a look at the agents' GPU memory failed: {error!r}"}
-        for kind, sentence in found.items():
+            failures = {type(error).__name__: f"a look at the agents' GPU memory failed: {error!r}"}
+        for kind, sentence in failures.items():
             if kind not in reported:
                 reported.add(kind)
                 report(sentence)
@@ -58,9 +58,9 @@ def end_agents_over_share(pool: BoxPool, used_mb: Mapping[int, int | None]) -> b
             group, share_mb = place.box.group, _share_mb(place)
             if group is None or not share_mb:
                 continue
-            found = [used_mb[pid] for pid in group.processes() & used_mb.keys()]
-            is_known = is_known and None not in found
-            if sum(used or 0 for used in found) > share_mb:
+            uses_mb = [used_mb[pid] for pid in group.processes() & used_mb.keys()]
+            is_known = is_known and None not in uses_mb
+            if sum(used or 0 for used in uses_mb) > share_mb:
                 place.exceeded_gpu_mb = share_mb
                 # A helper may use the memory, so the agent's other processes end with it.
                 group.kill()

@@ -13,13 +13,15 @@ import contextlib
 import os
 import socket
 import sys
+from functools import partial
 from pathlib import Path
 
 from sandbox.errors import HostFault
 from sandbox.launchers import choose
-from sandbox.process_guard import lock_file
+from sandbox.process_guard import lock_file, print_line
 
 LOCK_SECONDS = 30.0
+_print_line = partial(print_line, "node")
 
 
 def remove_leftovers(run_dir: Path, socket_path: Path | None, state_dir: Path, name: str) -> None:
@@ -42,10 +44,6 @@ def _node_answers(path: Path) -> bool:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(1.0)
         return probe.connect_ex(str(path)) == 0
-
-
-def _print_line(line: str) -> None:
-    print(f"node: {line}", file=sys.stderr, flush=True)
 
 
 def main(arguments: list[str] | None = None) -> int:

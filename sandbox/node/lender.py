@@ -12,7 +12,6 @@ import hashlib
 import os
 import socket
 import stat
-import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,11 +27,13 @@ from sandbox.launchers import supervisor_client
 from sandbox.launchers.base import CPUS, Launcher
 from sandbox.launchers.gpu import Gpu
 from sandbox.launchers.supervisor_client import MatchEnd, PreforkedChild
-from sandbox.listener import MOST_SEATS
+from sandbox.listener import read_ended_seats, read_request
 from sandbox.match.gpu_turn import GpuTurns
 from sandbox.match.steal_monitor import StealMonitor
 from sandbox.node.box_pool import BoxKey, BoxPool, PooledBox
+from sandbox.process_guard import print_line
 
+_print_line = partial(print_line, "node")
 MOST_BUNDLE_BYTES = 1 << 30
 """Most bytes of a bundle. Seasons allow less, and the box's memory limits it too."""
 _DIGESTS_KEPT = 4096
@@ -55,9 +56,9 @@ class DigestCache:
         times = (status.st_mtime_ns, status.st_ctime_ns)
         identity = (status.st_dev, status.st_ino, status.st_size, *times)
         with self._lock:
-            known = self._known.get(identity)
-        if known is not None:
-            return known, status.st_size
+            digest_before = self._known.get(identity)
+        if digest_before is not None:
+            return digest_before, status.st_size
         digest, size = digest_and_size(bundle)
         # A file written just now may change again within the clock's last tick.
         if size == status.st_size and time.time_ns() - status.st_ctime_ns > 1_000_000_000:
@@ -121,25 +122,15 @@ class RequestChecker:
 
         Raises HostFault if the request breaks a rule.
         """
-        seats = message.get("seats")
-        if not isinstance(seats, list) or not 1 <= len(seats) <= MOST_SEATS:
-            raise HostFault(f"seats: must be a list of 1 to {MOST_SEATS}")
-        if len(bundles) != len(seats):
-            raise HostFault(f"{len(bundles)} descriptors of bundles came for {len(seats)} seats")
-        seconds = message.get("timeout_seconds")
-        if type(seconds) not in (int, float) or not 0 < seconds <= 600:  # type: ignore[operator]
-            raise HostFault(f"timeout_seconds: {seconds!r} is not between 0 and 600")
-        deadline = time.monotonic() + float(seconds)  # type: ignore[arg-type]
+        seats, deadline = read_request(message, bundles)
         return [
             self._checked_seat(seat, bundle, deadline)
             for seat, bundle in zip(seats, bundles, strict=True)
         ]
 
     def _checked_seat(
-        self, seat: object, bundle: int, deadline: float
+        self, seat: Mapping[str, Any], bundle: int, deadline: float
     ) -> RequestedSeat | BundleRefused:
-        if not isinstance(seat, dict):
-            raise HostFault("seats: each must be an object")
         profile, memory_mb = seat.get("profile"), seat.get("memory_mb")
         if not isinstance(profile, str) or profile not in self._image_digests:
             offered = ", ".join(sorted(self._image_digests))
@@ -202,12 +193,14 @@ class BoxLender:
 
         Raises HostFault if nothing could be lent. The worker has no answer then.
         """
-        wanted = self._requests.check(message, bundles)
-        seats = [seat for seat in wanted if isinstance(seat, RequestedSeat)]
+        checked = self._requests.check(message, bundles)
+        seats = [seat for seat in checked if isinstance(seat, RequestedSeat)]
         deadline = min((seat.deadline for seat in seats), default=0.0)
         keys, digests = [seat.key for seat in seats], {seat.digest for seat in seats}
         with self._pool.room_for(keys, digests, deadline) as gpu, self._watched():
-            self._serve_until_ended(connection, self._lend([_on_gpu(seat, gpu) for seat in wanted]))
+            self._serve_until_ended(
+                connection, self._lend([_on_gpu(seat, gpu) for seat in checked])
+            )
 
     @contextlib.contextmanager
     def _watched(self) -> Iterator[None]:
@@ -222,43 +215,45 @@ class BoxLender:
     def _serve_until_ended(
         self, connection: socket.socket, lent: Sequence[_LentBox | BundleRefused]
     ) -> None:
-        open_seats = {n: one.place for n, one in enumerate(lent) if isinstance(one, _LentBox)}
+        open_seats = {n: seat.place for n, seat in enumerate(lent) if isinstance(seat, _LentBox)}
         try:
             self._answer(connection, lent)
             while open_seats:
                 end, _ = wire.receive_frame(connection, cap=1 << 12)
-                asked = _parse_seats(end, open_seats)
-                for number, report in self._end({n: open_seats.pop(n) for n in asked}, end):
+                ended = read_ended_seats(end, open_seats)
+                for number, report in self._end({n: open_seats.pop(n) for n in ended}, end):
                     wire.send_frame(connection, {"seat": number, **report})
         finally:
             if open_seats:
                 self._end(open_seats, {})
 
     def _lend(
-        self, wanted: Sequence[RequestedSeat | BundleRefused]
+        self, checked: Sequence[RequestedSeat | BundleRefused]
     ) -> list[_LentBox | BundleRefused]:
         """Prepare a child for each seat: the quick ones first, the others in parallel."""
-        found: dict[int, _LentBox | BundleRefused | HostFault] = {}
+        results: dict[int, _LentBox | BundleRefused | HostFault] = {}
         slow: dict[int, RequestedSeat] = {}
-        for number, seat in enumerate(wanted):
+        for number, seat in enumerate(checked):
             ready = self._take_waiting_child(seat) if isinstance(seat, RequestedSeat) else seat
             if ready is not None:
-                found[number] = ready
+                results[number] = ready
             elif isinstance(seat, RequestedSeat):
                 slow[number] = seat
         if slow:
             # In parallel: a cold box takes most of a second.
             with ThreadPoolExecutor(len(slow)) as threads:
-                found.update(
+                results.update(
                     zip(slow, threads.map(self._bind_with_retry, slow.values()), strict=True)
                 )
-        faults = [one for one in found.values() if isinstance(one, HostFault)]
+        faults = [result for result in results.values() if isinstance(result, HostFault)]
         if faults:
-            for one in found.values():
-                if isinstance(one, _LentBox):
-                    self._drop(one)
+            for result in results.values():
+                if isinstance(result, _LentBox):
+                    self._drop(result)
             raise faults[0]
-        return [one for _, one in sorted(found.items()) if not isinstance(one, HostFault)]
+        return [
+            result for _, result in sorted(results.items()) if not isinstance(result, HostFault)
+        ]
 
     def _take_waiting_child(self, seat: RequestedSeat) -> _LentBox | None:
         """A child that waits in a box of this bundle. None if there is none."""
@@ -335,14 +330,14 @@ class BoxLender:
         seats: list[dict[str, Any]] = []
         fds: list[int] = []
         turns: list[int] = []
-        for one in lent:
-            if isinstance(one, BundleRefused):
-                seats.append({"op": "refused", "entry": one.entry, "reason": one.reason})
+        for seat in lent:
+            if isinstance(seat, BundleRefused):
+                seats.append({"op": "refused", "entry": seat.entry, "reason": seat.reason})
                 continue
-            box = one.place.box
-            named = {"agent": one.preforked.agent.fileno()}
-            if one.preforked.schedstat is not None:
-                named["schedstat"] = one.preforked.schedstat
+            box = seat.place.box
+            named = {"agent": seat.preforked.agent.fileno()}
+            if seat.preforked.schedstat is not None:
+                named["schedstat"] = seat.preforked.schedstat
             if box.group is not None:
                 named.update(box.group.powers)
             if self._steal_monitor is not None:
@@ -366,9 +361,9 @@ class BoxLender:
             )
         finally:
             wire.close_all(turns)
-            for one in lent:
-                if isinstance(one, _LentBox):
-                    one.preforked.close()
+            for seat in lent:
+                if isinstance(seat, _LentBox):
+                    seat.preforked.close()
 
     def _end(
         self, places: Mapping[int, PooledBox], end: Mapping[str, Any]
@@ -376,9 +371,9 @@ class BoxLender:
         """End these seats in parallel: ask every box before reading the first answer."""
         closed = end.get("closed")
         gone = {n for n in closed if type(n) is int} if isinstance(closed, list) else set()
-        asked: dict[int, HostFault | None] = {}
+        failures: dict[int, HostFault | None] = {}
         for number, place in places.items():
-            asked[number] = None
+            failures[number] = None
             deadline = time.monotonic() + SEND_SECONDS
             try:
                 place.is_leaving = not self._launcher.reusable or place.has_served_long_enough
@@ -386,18 +381,20 @@ class BoxLender:
                     place.box, number in gone, not place.is_leaving, deadline
                 )
             except HostFault as fault:
-                asked[number] = fault
+                failures[number] = fault
         # One deadline for all: each box could delay us, and the worker does not wait for the sum.
         until = time.monotonic() + END_SECONDS
-        found = {n: self._receive_end_report(place, asked[n], until) for n, place in places.items()}
-        lost = {n: fault for n, fault in found.items() if isinstance(fault, HostFault)}
+        ends = {
+            n: self._receive_end_report(place, failures[n], until) for n, place in places.items()
+        }
+        lost = {n: fault for n, fault in ends.items() if isinstance(fault, HostFault)}
         if lost:
             with ThreadPoolExecutor(len(lost)) as threads:
                 reports = threads.map(
                     self._report_lost_box, map(places.__getitem__, lost), lost.values()
                 )
-                found.update(zip(lost, reports, strict=True))
-        return [(n, report) for n, report in found.items() if not isinstance(report, HostFault)]
+                ends.update(zip(lost, reports, strict=True))
+        return [(n, report) for n, report in ends.items() if not isinstance(report, HostFault)]
 
     def _receive_end_report(
         self, place: PooledBox, trouble: HostFault | None, until: float
@@ -447,15 +444,6 @@ def _on_gpu(seat: RequestedSeat | BundleRefused, gpu: Gpu | None) -> RequestedSe
     return replace(seat, key=seat.key._replace(gpu=gpu))
 
 
-def _parse_seats(end: Mapping[str, Any], open_seats: Mapping[int, PooledBox]) -> list[int]:
-    seats = end.get("seats")
-    if end.get("op") != "end" or not isinstance(seats, list):
-        raise wire.WireError("unexpected message: after seats are lent, send only 'end'")
-    if any(type(number) is not int or number not in open_seats for number in seats):
-        raise wire.WireError("the ended seat is not open")
-    return list(dict.fromkeys(seats))
-
-
 def _end_report(
     ended: MatchEnd, place: PooledBox, out_of_memory: bool, *, clean: bool
 ) -> dict[str, Any]:
@@ -468,8 +456,3 @@ def _end_report(
         "clean": clean,
         "exceeded_gpu_mb": place.exceeded_gpu_mb,
     }
-
-
-def _print_line(line: str) -> None:
-    with contextlib.suppress(OSError):
-        print(f"node: {line}", file=sys.stderr, flush=True)

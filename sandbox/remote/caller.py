@@ -92,10 +92,10 @@ class RemoteServer:
                     f"GET / was answered with status {status}; answer one below 500"
                 )
             return
-        told: object = None
+        answer: object = None
         if status == 200:
-            told = _parse_json(text)
-        if not isinstance(told, dict) or told.get("apiversion") != "1":
+            answer = _parse_json(text)
+        if not isinstance(answer, dict) or answer.get("apiversion") != "1":
             raise ContractBroken(
                 f"GET / was answered with status {status} and {printable(text)};"
                 " answer 200 and a JSON "
@@ -108,34 +108,34 @@ class RemoteServer:
         Raises ContractBroken with the remedy for everything else.
         """
         began = time.monotonic()
-        what = f"{method} {path or '/'}"
+        request = f"{method} {path or '/'}"
         try:
-            status, text = self._called(what, method, path, body, seconds or CALL_SECONDS)
+            status, text = self._called(request, method, path, body, seconds or CALL_SECONDS)
         except ContractBroken as broken:
-            _log_call(f"{what}: {broken.why}", began)
+            _log_call(f"{request}: {broken.why}", began)
             raise
         wrong = "" if status == 200 and (path != "/move" or _has_move(text)) else _quote_start(text)
-        _log_call(f"{what}: status {status}", began, wrong)
+        _log_call(f"{request}: status {status}", began, wrong)
         return status, text
 
     def _called(
-        self, what: str, method: str, path: str, body: str, seconds: float
+        self, request: str, method: str, path: str, body: str, seconds: float
     ) -> tuple[int, bytes]:
         try:
             status, text = self._caller.call(method, self._path + path, body, seconds)
         except OSError as error:
             is_late = isinstance(error, TimeoutError)
-            raise ContractBroken(f"{what}: {_error_text(error)}", is_late=is_late) from None
+            raise ContractBroken(f"{request}: {_error_text(error)}", is_late=is_late) from None
         if 300 <= status < 400:
             where = printable(self._caller.fields.get(b"location", b""))
             raise ContractBroken(
-                f"{what} was answered with a redirect (status {status}) to {where}; redirects are "
-                "not followed: submit the final address"
+                f"{request} was answered with a redirect (status {status}) to {where}; redirects"
+                " are not followed: submit the final address"
             )
         packed = self._caller.fields.get(b"content-encoding", b"identity").lower()
         if packed != b"identity":
             raise ContractBroken(
-                f"{what} was answered in the encoding {printable(packed)};"
+                f"{request} was answered in the encoding {printable(packed)};"
                 " answer plain bytes, as the "
                 "request's Accept-Encoding asks"
             )
@@ -156,16 +156,16 @@ def _parse_json(text: bytes) -> object:
 
 
 def _has_move(text: bytes) -> bool:
-    told = _parse_json(text)
-    return isinstance(told, dict) and "move" in told
+    answer = _parse_json(text)
+    return isinstance(answer, dict) and "move" in answer
 
 
 def _quote_start(text: bytes) -> str:
     return f", {text[:SHOWN_BYTES].decode('utf-8', 'replace')!r}"
 
 
-def _log_call(what: str, began: float, more: str = "") -> None:
+def _log_call(call: str, began: float, more: str = "") -> None:
     """Write a line of the log. If the log is full, the match goes on without it."""
-    line = f"{what} after {1000 * (time.monotonic() - began):.0f} ms{more}\n"
+    line = f"{call} after {1000 * (time.monotonic() - began):.0f} ms{more}\n"
     with contextlib.suppress(OSError):
         os.write(LOG_FD, line.encode("utf-8", "replace"))

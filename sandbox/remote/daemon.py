@@ -24,11 +24,11 @@ import secrets
 import select
 import socket
 import stat
-import sys
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -37,12 +37,13 @@ from egress.guarded_connections import Rules
 from sandbox import process_guard
 from sandbox.box import harden, wire
 from sandbox.errors import AgentAway, BundleRefused, HostFault, SeatRefused
-from sandbox.listener import MOST_SEATS, Listener, open_listening_socket
+from sandbox.listener import Listener, open_listening_socket, read_ended_seats, read_request
 from sandbox.profiles import REMOTE
 from sandbox.remote.caller import HEALTH_SECONDS
 from sandbox.remote.caller_processes import CallerProcess, CallerSpawner
 from sandbox.remote.manifest import read_manifest
 
+_print_line = partial(process_guard.print_line, "remote")
 HOSTS: Final = 3
 """This many different hosts out of reach mean that our network is down."""
 WINDOW_SECONDS: Final = 60.0
@@ -104,9 +105,9 @@ class RemoteLender:
 
         Raises HostFault if nothing could be lent. The worker has no answer then.
         """
-        wanted, deadline = _check_request(message, bundles)
+        manifests, deadline = _check_request(message, bundles)
         wire.close_all(bundles)  # already read, and a match is long
-        able = {n: one for n, one in enumerate(wanted) if isinstance(one, bytes)}
+        able = {n: seat for n, seat in enumerate(manifests) if isinstance(seat, bytes)}
         begun: dict[int, CallerProcess] = {}
         with self._room_for(len(able), deadline):
             try:
@@ -116,14 +117,14 @@ class RemoteLender:
                 for number in away:
                     self._callers.end(begun.pop(number), is_ending=False)
                 refused: dict[int, SeatRefused] = {
-                    n: one for n, one in enumerate(wanted) if isinstance(one, BundleRefused)
+                    n: seat for n, seat in enumerate(manifests) if isinstance(seat, BundleRefused)
                 }
-                self._answer(connection, len(wanted), begun, {**refused, **away})
+                self._answer(connection, len(manifests), begun, {**refused, **away})
                 self._serve_until_ended(connection, begun)
             finally:
-                for one in begun.values():
+                for seat in begun.values():
                     with contextlib.suppress(HostFault):
-                        self._callers.end(one, is_ending=False)
+                        self._callers.end(seat, is_ending=False)
 
     def _away(
         self, begun: Mapping[int, CallerProcess], manifests: Mapping[int, bytes]
@@ -133,7 +134,9 @@ class RemoteLender:
         for number, report in reports.items():
             host = read_manifest(manifests[number])[0].host
             self._outage_detector.record(host, is_reached=report.is_reached)
-        away = {n: AgentAway(one.away) for n, one in reports.items() if one.away is not None}
+        away = {
+            n: AgentAway(report.away) for n, report in reports.items() if report.away is not None
+        }
         is_unreached = any(not reports[n].is_reached for n in away)
         if is_unreached and self._outage_detector.is_own_network_down:
             raise HostFault(
@@ -173,9 +176,9 @@ class RemoteLender:
                 lent = {"op": "lent", "image_digest": REMOTE, "cpus": 1.0}
                 answers.append({**lent, "by_wall": True, "elsewhere": True, "fds": ["agent"]})
             else:
-                one = refused[number]
-                answer = {"op": "refused", "entry": None, "reason": one.reason}
-                answers.append({**answer, "away": isinstance(one, AgentAway)})
+                refusal = refused[number]
+                answer = {"op": "refused", "entry": None, "reason": refusal.reason}
+                answers.append({**answer, "away": isinstance(refusal, AgentAway)})
         fds = tuple(begun[number].agent.fileno() for number in sorted(begun))
         wire.send_frame(connection, {"op": "lent", "node": self._name, "seats": answers}, fds)
         for caller in begun.values():
@@ -189,12 +192,8 @@ class RemoteLender:
         """
         while begun:
             end, _ = wire.receive_frame(connection, cap=1 << 12)
-            seats, closed = end.get("seats"), end.get("closed")
-            if end.get("op") != "end" or not isinstance(seats, list):
-                raise wire.WireError("unexpected message: after seats are lent, send only 'end'")
-            for number in dict.fromkeys(seats):
-                if type(number) is not int or number not in begun:
-                    raise wire.WireError("the ended seat is not open")
+            closed = end.get("closed")
+            for number in read_ended_seats(end, begun):
                 is_ending = isinstance(closed, list) and number in closed
                 report = self._end_caller(begun.pop(number), is_ending)
                 wire.send_frame(connection, {"seat": number, **report})
@@ -215,22 +214,15 @@ class RemoteLender:
 
 
 def _check_request(
-    message: Mapping[str, Any], bundles: list[int]
+    message: dict[str, Any], bundles: list[int]
 ) -> tuple[list[bytes | BundleRefused], float]:
     """The manifest of each seat or its refusal, and the deadline. HostFault for a wrong request."""
-    seats = message.get("seats")
-    if not isinstance(seats, list) or not 1 <= len(seats) <= MOST_SEATS:
-        raise HostFault(f"seats: must be a list of 1 to {MOST_SEATS}")
-    if len(bundles) != len(seats):
-        raise HostFault(f"{len(bundles)} descriptors of submissions came for {len(seats)} seats")
-    seconds = message.get("timeout_seconds")
-    if type(seconds) not in (int, float) or not 0 < seconds <= 600:  # type: ignore[operator]
-        raise HostFault(f"timeout_seconds: {seconds!r} is not between 0 and 600")
+    seats, deadline = read_request(message, bundles)
     for seat in seats:
-        profile = seat.get("profile") if isinstance(seat, dict) else None
-        if profile != REMOTE:
-            raise HostFault(f"profile: {profile!r} is not served here; served is {REMOTE}")
-    deadline = time.monotonic() + float(seconds)  # type: ignore[arg-type]
+        if seat.get("profile") != REMOTE:
+            raise HostFault(
+                f"profile: {seat.get('profile')!r} is not served here; served is {REMOTE}"
+            )
     return [_read_manifest(bundle) for bundle in bundles], deadline
 
 
@@ -249,7 +241,7 @@ def _read_reports(begun: Mapping[int, CallerProcess]) -> dict[int, CallerReport]
     """Read the callers' reports in parallel."""
     until = time.monotonic() + REPORT_SECONDS
     reports: dict[int, CallerReport] = {}
-    waiting = {one.report.fileno(): number for number, one in begun.items()}
+    waiting = {process.report.fileno(): number for number, process in begun.items()}
     poll = select.poll()
     for fd in waiting:
         poll.register(fd, select.POLLIN)
@@ -338,8 +330,3 @@ def main(arguments: list[str] | None = None) -> int:
     ended = "stopped; every caller has ended"
     _print_line(died if is_lost else ended)
     return int(is_lost)
-
-
-def _print_line(line: str) -> None:
-    with contextlib.suppress(OSError):
-        print(f"remote: {line}", file=sys.stderr, flush=True)
