@@ -155,12 +155,12 @@ class Client:
         A ``next`` link comes from the service.
         """
         try:
-            asked, own = httpx.URL(path), httpx.URL(self.address)
+            target, own = httpx.URL(path), httpx.URL(self.address)
         except httpx.InvalidURL as error:
             raise ApiError(
                 {"detail": f"{self.address} sent a wrong link ({error}); ask its operator"}, 502
             ) from None
-        if asked.host and (asked.scheme, asked.netloc) != (own.scheme, own.netloc):
+        if target.host and (target.scheme, target.netloc) != (own.scheme, own.netloc):
             detail = (
                 f"{self.address} sent a link to another site, which peck does not follow: {path};"
                 " check the address of the service"

@@ -3,9 +3,3 @@
 ``probes`` reads files, tries things and removes what it made. ``checks`` judges the results and
 names what each lack costs.
 """
-
-from __future__ import annotations
-
-from sandbox.launchers.degraded_defences import DEGRADED, DegradedRow
-
-__all__ = ["DEGRADED", "DegradedRow"]

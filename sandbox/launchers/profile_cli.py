@@ -88,9 +88,9 @@ def build_profiles(options: argparse.Namespace) -> list[ProfileRow]:
 
 def list_profiles(options: argparse.Namespace) -> list[ProfileRow]:
     """Every profile for every launcher of this machine."""
-    engine, known = _find_engine(), profiles.PROFILES.values()
-    rows = [_image_row(profile, engine) for profile in known]
-    return rows + [_library_row(profile, options.state_dir) for profile in known]
+    engine, served = _find_engine(), profiles.PROFILES.values()
+    rows = [_image_row(profile, engine) for profile in served]
+    return rows + [_library_row(profile, options.state_dir) for profile in served]
 
 
 def prune_images(options: argparse.Namespace) -> list[ProfileRow]:

@@ -212,8 +212,8 @@ def _optional_int(value: Any) -> int | None:
 
 
 class _translate_errors:
-    def __init__(self, what: str) -> None:
-        self._what = what
+    def __init__(self, step: str) -> None:
+        self._what = step
 
     def __enter__(self) -> None:
         return

@@ -154,7 +154,7 @@ class StartQueue:
             ]
             if not able:
                 return
-            start = min(able, key=lambda each: (not each.is_asked, self._running[each.profile]))
+            start = min(able, key=lambda item: (not item.is_asked, self._running[item.profile]))
             self._waiting.remove(start)
             self._running[start.profile] += 1
             self._threads.submit(self._run, start)
@@ -311,7 +311,7 @@ class BoxPool:
                 self._takers[key] -= 1
 
     def _wait_for_box(self, key: BoxKey, digest: str, deadline: float) -> PooledBox:
-        asked: Future[None] | None = None
+        start: Future[None] | None = None
         while True:
             if self._closed:
                 raise HostFault("the node is closing down")
@@ -322,23 +322,23 @@ class BoxPool:
                 if key.memory_mb == self._memory_mb:  # nobody would use boxes of odd sizes
                     self._refill(key)
                 return place
-            if asked is not None and asked.done():
-                error = asked.exception()
+            if start is not None and start.done():
+                error = start.exception()
                 # While the engine is away, waiting costs a match nothing.
                 if error is not None and not isinstance(error, EngineAway):
                     raise HostFault(f"no box could be started: {error}")
-                asked = None
+                start = None
             now = time.monotonic()
-            if asked is None and self._starting[key] >= self._takers[key]:
+            if start is None and self._starting[key] >= self._takers[key]:
                 self._starts.hasten(key.profile)  # enough boxes are starting already
-            elif asked is None and self._may_start(key):
-                asked = self._queue_start(key, is_asked=True)
+            elif start is None and self._may_start(key):
+                start = self._queue_start(key, is_asked=True)
             if now >= deadline:
                 coming = self._starting[key]
                 raise BoxLate(
                     f"no box of {key.profile} was ready in time; {coming} are being started"
                 )
-            self._changed.wait(deadline - now if asked else min(deadline - now, TEND_SECONDS))
+            self._changed.wait(deadline - now if start else min(deadline - now, TEND_SECONDS))
 
     @contextlib.contextmanager
     def lent_boxes(self) -> Iterator[frozenset[PooledBox]]:

@@ -80,11 +80,11 @@ def sign_up(
         typer.prompt("Password", hide_input=True, confirmation_prompt=True)
     )
     with Client(address) as ladder:
-        made = ladder.post("/v1/sign-up", {"name": name, "password": password, "code": code})
-    path = save_login(address, made["token"])
-    stdout.print(f"Welcome, {made['user']['name']}.")
-    if made["team"] is not None:
-        stdout.print(f"Your team is {made['team']['slug']}.")
+        account = ladder.post("/v1/sign-up", {"name": name, "password": password, "code": code})
+    path = save_login(address, account["token"])
+    stdout.print(f"Welcome, {account['user']['name']}.")
+    if account["team"] is not None:
+        stdout.print(f"Your team is {account['team']['slug']}.")
     if code:
         stdout.print(f"Read the terms and join the league: peck join {code}")
     stdout.print(f"Logged in at {address}; saved in {path}")
@@ -98,36 +98,36 @@ def logout() -> None:
         return
     try:
         is_revoked = login.token is not None and revoke_own_token(login.address, login.token)
-        told = "and its token is revoked" if is_revoked else "its token stays valid"
+        outcome = "and its token is revoked" if is_revoked else "its token stays valid"
     except (ApiError, Unreachable) as error:
-        told = f"its token may stay valid ({error}); revoke it on {login.address}/me/account"
+        outcome = f"its token may stay valid ({error}); revoke it on {login.address}/me/account"
     delete_saved_login()
-    stdout.print(f"the login is deleted; {told}")
+    stdout.print(f"the login is deleted; {outcome}")
 
 
 def revoke_own_token(address: str, token: str) -> bool:
     """Revokes a token that `peck login` or `peck sign-up` made. Returns whether it is revoked."""
     with Client(address, token) as ladder:
-        made = ladder.get("/v1/me")["token"]
-        if not made["label"].startswith(MADE_HERE):
+        own_token = ladder.get("/v1/me")["token"]
+        if not own_token["label"].startswith(MADE_HERE):
             return False
-        ladder.send("DELETE", f"/v1/users/me/tokens/{made['id']}")
+        ladder.send("DELETE", f"/v1/users/me/tokens/{own_token['id']}")
     return True
 
 
 def whoami(as_json: AsJson = False) -> None:
     """Show the user, teams and scopes of the present token."""
-    found = find_login()
+    saved = find_login()
     with connect() as ladder:
         me = ladder.get("/v1/me")
     if as_json:
         print_json(me)
         return
     teams = ", ".join(f"{team['name']} ({team['slug']})" for team in me["teams"]) or "no team"
-    stdout.print(f"{me['user']['name']}, {teams}, at {found.address} (from {found.source})")
+    stdout.print(f"{me['user']['name']}, {teams}, at {saved.address} (from {saved.source})")
     stdout.print(f"scopes: {', '.join(me['scopes'])}")
-    if found.unused is not None:
-        stdout.print(use_running_instance_hint(found))
+    if saved.unused is not None:
+        stdout.print(use_running_instance_hint(saved))
 
 
 def register(app: typer.Typer) -> None:

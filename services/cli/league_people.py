@@ -103,12 +103,12 @@ def create_invitation(
     """Create an invitation code, and a link for it. Both are shown only once."""
     with connect() as ladder:
         terms = {"role": role, "max_uses": uses, "expires_at": expires, "label": label}
-        made = ladder.post(f"/v1/leagues/{league}/invitations", terms)
+        invitation = ladder.post(f"/v1/leagues/{league}/invitations", terms)
     if as_json:
-        print_json(made)
+        print_json(invitation)
         return
-    stdout.print(made["code"])
-    stderr.print(f"people join at {ladder.address}/join?code={made['code']}")
+    stdout.print(invitation["code"])
+    stderr.print(f"people join at {ladder.address}/join?code={invitation['code']}")
     stderr.print(f"with a QR code: {ladder.address}/leagues/{league}/invitations")
 
 
@@ -161,13 +161,13 @@ def import_roster(
     """Import a league's roster from a CSV file. The code of each new person is shown only once."""
     text = roster.read_text(encoding="utf-8", errors="replace")
     with connect() as ladder:
-        made = ladder.post(f"/v1/leagues/{league}/roster", {"csv": text, "dry_run": dry_run})
+        imported = ladder.post(f"/v1/leagues/{league}/roster", {"csv": text, "dry_run": dry_run})
     if as_json:
-        print_json(made)
+        print_json(imported)
         return
     change = "would be" if dry_run else "is"
     show_list(
-        made["items"],
+        imported["items"],
         {**ROSTER, change: "change", "code": "code"},
         as_json,
     )
@@ -224,9 +224,9 @@ def extend(
     """Give one team a later upload deadline."""
     with connect() as ladder:
         path = f"/v1/seasons/{league}/extensions/{team}"
-        made = ladder.put(path, {"closes_at": until, "reason": reason})
-    moment = timestamp_text(made["closes_at"])
-    show_done(made, f"{made['team_name']} may upload until {moment} UTC", as_json)
+        extension = ladder.put(path, {"closes_at": until, "reason": reason})
+    moment = timestamp_text(extension["closes_at"])
+    show_done(extension, f"{extension['team_name']} may upload until {moment} UTC", as_json)
 
 
 def register(app: typer.Typer) -> None:

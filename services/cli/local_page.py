@@ -149,7 +149,7 @@ def seat_lines(names: Sequence[str], document: Mapping[str, Any]) -> list[SeatLi
     places = document["placements"] or [None] * len(names)
     verdicts = document["verdicts"] or [None] * len(names)
     return [
-        SeatLine(seat, *one) for seat, one in enumerate(zip(names, places, verdicts, strict=True))
+        SeatLine(seat, *row) for seat, row in enumerate(zip(names, places, verdicts, strict=True))
     ]
 
 

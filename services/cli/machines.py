@@ -36,12 +36,12 @@ def invite_machine(
 ) -> None:
     """Make a code with which one machine joins, in the next 24 hours."""
     with connect() as ladder:
-        made = ladder.post("/v1/machines/invitations", {"tier": tier.value, "owner": owner})
+        invitation = ladder.post("/v1/machines/invitations", {"tier": tier.value, "owner": owner})
     if as_json:
-        print_json(made)
+        print_json(invitation)
         return
     stdout.print("run this on the other machine, in a checkout of the same version:")
-    stdout.print(f"./peck machine join {made['address']} {made['code']}")
+    stdout.print(f"./peck machine join {invitation['address']} {invitation['code']}")
     if tier is not MachineTier.TRUSTED:
         stdout.print(
             "it joins as a checked machine, so it plays only agents that any machine may run;"
@@ -83,38 +83,38 @@ def drain_machine(
 ) -> None:
     """Let a machine claim no more matches; running ones end. Says when it is empty."""
     with connect() as ladder:
-        found = ladder.send("PUT", f"/v1/machines/{name}/drain").json()
-        while wait and found["running"]:
+        drained = ladder.send("PUT", f"/v1/machines/{name}/drain").json()
+        while wait and drained["running"]:
             time.sleep(WAIT_SECONDS)
-            found = ladder.get(f"/v1/machines/{found['id']}")
+            drained = ladder.get(f"/v1/machines/{drained['id']}")
     if as_json:
-        print_json(found)
+        print_json(drained)
         return
-    left = f"plays {found['running']} now" if found["running"] else "is empty"
-    stdout.print(f"{found['name']} claims no more matches; it {left}")
+    left = f"plays {drained['running']} now" if drained["running"] else "is empty"
+    stdout.print(f"{drained['name']} claims no more matches; it {left}")
 
 
 @machine.command("resume")
 def resume_machine(name: Machine, as_json: AsJson = False) -> None:
     """Let a drained machine claim matches again."""
     with connect() as ladder:
-        found = ladder.send("DELETE", f"/v1/machines/{name}/drain").json()
+        resumed = ladder.send("DELETE", f"/v1/machines/{name}/drain").json()
     if as_json:
-        print_json(found)
+        print_json(resumed)
         return
-    stdout.print(f"{found['name']} claims matches")
+    stdout.print(f"{resumed['name']} claims matches")
 
 
 @machine.command("revoke")
 def revoke_machine(name: Machine, as_json: AsJson = False) -> None:
     """End the credentials of a machine at once; its matches are queued again."""
     with connect() as ladder:
-        found = ladder.send("DELETE", f"/v1/machines/{name}").json()
+        revoked = ladder.send("DELETE", f"/v1/machines/{name}").json()
     if as_json:
-        print_json(found)
+        print_json(revoked)
         return
-    count = len(found["matches"])
-    stdout.print(f"revoked {found['machine']['name']}; matches queued again: {count}")
+    count = len(revoked["matches"])
+    stdout.print(f"revoked {revoked['machine']['name']}; matches queued again: {count}")
 
 
 def state_text(row: Json) -> str:

@@ -22,8 +22,8 @@ def create_team(
 ) -> None:
     """Make a team. You become its owner."""
     with connect() as ladder:
-        made = ladder.post("/v1/teams", {"name": name})
-    show_done(made, f"made {made['name']} ({made['slug']})", as_json)
+        team = ladder.post("/v1/teams", {"name": name})
+    show_done(team, f"made {team['name']} ({team['slug']})", as_json)
 
 
 @teams.command("list")
@@ -31,12 +31,12 @@ def list_teams(as_json: AsJson = False) -> None:
     """List your teams, and the invitations that wait for your answer."""
     with connect() as ladder:
         mine = ladder.get("/v1/me")["teams"]
-        asked = list(ladder.list_items("/v1/users/me/team-invitations", limit=200))
+        invitations = list(ladder.list_items("/v1/users/me/team-invitations", limit=200))
     if as_json:
-        print_json({"teams": mine, "invitations": asked})
+        print_json({"teams": mine, "invitations": invitations})
         return
     table(["team", "name", "id"], [(row["slug"], row["name"], row["id"]) for row in mine])
-    for row in asked:
+    for row in invitations:
         stdout.print(
             f"{row['by_name']} invites you to {row['team_name']}:"
             f" peck api accept-team-invitation {row['id']} (or decline-team-invitation)"
@@ -47,7 +47,7 @@ def list_teams(as_json: AsJson = False) -> None:
 def show_team(team: Team, as_json: AsJson = False) -> None:
     """Show a team, and its members to those who may see them."""
     with connect(needs_token=False) as ladder:
-        found = ladder.get(f"/v1/teams/{team}")
+        shown = ladder.get(f"/v1/teams/{team}")
         try:
             members = ladder.get(f"/v1/teams/{team}/members")["items"]
         except ApiError as error:
@@ -55,10 +55,10 @@ def show_team(team: Team, as_json: AsJson = False) -> None:
                 raise
             members = []
     if as_json:
-        print_json({**found, "members": members})
+        print_json({**shown, "members": members})
         return
-    state = "" if found["ended_at"] is None else ", ended"
-    stdout.print(f"{found['name']} ({found['slug']}){state}")
+    state = "" if shown["ended_at"] is None else ", ended"
+    stdout.print(f"{shown['name']} ({shown['slug']}){state}")
     if not members:
         return
     table(
@@ -83,9 +83,9 @@ def invite(
     """Invite people. Prints a link, which is shown only once and lasts a week."""
     with connect() as ladder:
         terms = {"person": person, "max_uses": uses, "expires_at": expires}
-        made = ladder.post(f"/v1/teams/{team}/invitations", terms)
+        invitation = ladder.post(f"/v1/teams/{team}/invitations", terms)
         address = ladder.address
-    show_done(made, f"{address}{made['path']}", as_json)
+    show_done(invitation, f"{address}{invitation['path']}", as_json)
 
 
 @teams.command("join")
@@ -94,9 +94,9 @@ def join_team(
     as_json: AsJson = False,
 ) -> None:
     """Join a team by its link."""
-    found = re.search(r"team_\w+$", link.strip())
+    code_match = re.search(r"team_\w+$", link.strip())
     with connect() as ladder:
-        joined = ladder.post("/v1/join-team", {"code": found.group() if found else link})
+        joined = ladder.post("/v1/join-team", {"code": code_match.group() if code_match else link})
     show_done(joined, f"you are a member of {joined['name']} ({joined['slug']})", as_json)
 
 

@@ -14,45 +14,47 @@ BEFORE_LOCK: Final = ("draft", "registration", "check_in")
 MOST_NAMES: Final = 5
 
 
-def show(found: Json, as_json: bool) -> None:
+def show(tournament: Json, as_json: bool) -> None:
     """Prints a tournament."""
     if as_json:
-        print_json(found)
+        print_json(tournament)
         return
-    stdout.print(f"{found['id']}: {found['title']}, {found['state']}")
-    stdout.print(" ".join(found["plan_text"]))
-    stdout.print(f"entrants: {found['entered']}{_date_text(found)}")
-    if found["champion_name"]:
-        stdout.print(f"champion: {_champion_text(found)}")
-    if found.get("no_champion"):  # an older site does not send it
-        stdout.print(f"no champion: {found['no_champion']}")
-    if found.get("drawn_behind"):  # an older site does not send it
-        stdout.print(f"other agents with the best reward: {_some_names(found['drawn_behind'])}")
-    if found["problem"]:
-        stdout.print(f"this round cannot go on: {found['problem']}")
-    if found["end_reason"]:
-        stdout.print(f"cancelled: {found['end_reason']}")
-    stdout.print(f"SHA-256 of the random seed of all draws: {found['draw_digest']}")
+    stdout.print(f"{tournament['id']}: {tournament['title']}, {tournament['state']}")
+    stdout.print(" ".join(tournament["plan_text"]))
+    stdout.print(f"entrants: {tournament['entered']}{_date_text(tournament)}")
+    if tournament["champion_name"]:
+        stdout.print(f"champion: {_champion_text(tournament)}")
+    if tournament.get("no_champion"):  # an older site does not send it
+        stdout.print(f"no champion: {tournament['no_champion']}")
+    if tournament.get("drawn_behind"):  # an older site does not send it
+        stdout.print(
+            f"other agents with the best reward: {_some_names(tournament['drawn_behind'])}"
+        )
+    if tournament["problem"]:
+        stdout.print(f"this round cannot go on: {tournament['problem']}")
+    if tournament["end_reason"]:
+        stdout.print(f"cancelled: {tournament['end_reason']}")
+    stdout.print(f"SHA-256 of the random seed of all draws: {tournament['draw_digest']}")
 
 
-def _champion_text(found: Json) -> str:
+def _champion_text(tournament: Json) -> str:
     """The champion, and how many had the same reward."""
-    name, others = str(found["champion_name"]), found.get("drawn_behind")
+    name, others = str(tournament["champion_name"]), tournament.get("drawn_behind")
     return f"{name} (by the draw among {len(others) + 1} with the same reward)" if others else name
 
 
 def _some_names(agents: list[Json]) -> str:
     """The first five names, and how many more there are."""
     more = f" and {len(agents) - MOST_NAMES} more" if len(agents) > MOST_NAMES else ""
-    return ", ".join(one["agent_name"] for one in agents[:MOST_NAMES]) + more
+    return ", ".join(agent["agent_name"] for agent in agents[:MOST_NAMES]) + more
 
 
 def show_tables(rows: list[Json]) -> None:
     """Prints the table of a stage, one for each group."""
-    for group, found in groupby(rows, key=lambda row: row["group"]):
+    for group, group_rows in groupby(rows, key=lambda row: row["group"]):
         if group:
             stdout.print(f"group {group}")
-        lines = list(found)
+        lines = list(group_rows)
         means = [name for name in MEANS if name in lines[0]["tie_breaks"]]
         table(
             ["#", "agent", "score", "played", *means, "why this place"],
@@ -69,16 +71,16 @@ def show_tables(rows: list[Json]) -> None:
 
 def show_final_places(entrants: list[Json]) -> None:
     """Prints who has which place over all stages."""
-    placed = sorted((one["place"], one["agent_name"]) for one in entrants if one["place"])
+    placed = sorted((row["place"], row["agent_name"]) for row in entrants if row["place"])
     if placed:
         stdout.print("final places over all stages")
         table(["#", "agent"], placed)
 
 
-def _date_text(found: Json) -> str:
+def _date_text(tournament: Json) -> str:
     """The next date of a tournament that has not started."""
-    if found["state"] in BEFORE_LOCK:
-        return f"; locks at {timestamp_text(found['locks_at'])} UTC"
-    if found["state"] == "locked":
-        return f"; starts at {timestamp_text(found['starts_at'])} UTC"
+    if tournament["state"] in BEFORE_LOCK:
+        return f"; locks at {timestamp_text(tournament['locks_at'])} UTC"
+    if tournament["state"] == "locked":
+        return f"; starts at {timestamp_text(tournament['starts_at'])} UTC"
     return ""

@@ -62,12 +62,12 @@ def create_tournament(
     )
     with connect() as ladder:
         season = ladder.get(f"/v1/seasons/{league}")
-        wanted = read_plan(plan) if plan else plan_of_choice(choice, season["seats"])
-        made = ladder.post(
+        chosen_plan = read_plan(plan) if plan else plan_of_choice(choice, season["seats"])
+        tournament = ladder.post(
             f"/v1/leagues/{league}/tournaments",
             {
                 "title": title,
-                "plan": wanted,
+                "plan": chosen_plan,
                 "entry_rule": entry,
                 "most_entrants": entrants,
                 "agents_per_team": per_team,
@@ -77,7 +77,7 @@ def create_tournament(
                 "is_draft": draft,
             },
         )
-    show(made, as_json)
+    show(tournament, as_json)
 
 
 def read_plan(path: Path) -> Any:
@@ -117,18 +117,18 @@ def show_tournament(
 ) -> None:
     """Show a tournament with the table of a stage, and at the end the places over all stages."""
     with connect(needs_token=False) as ladder:
-        found = ladder.get(f"/v1/tournaments/{tournament}")
-        stage = stage or int(found["position"].partition(".")[0])
+        shown = ladder.get(f"/v1/tournaments/{tournament}")
+        stage = stage or int(shown["position"].partition(".")[0])
         path = f"/v1/tournaments/{tournament}/standings"
         rows = list(ladder.list_items(path, stage=stage, limit=200))
-        stages = len(found["plan"]["stages"])
+        stages = len(shown["plan"]["stages"])
         entrants: list[Json] = []
-        if stages > 1 and not as_json and found["champion_name"]:
+        if stages > 1 and not as_json and shown["champion_name"]:
             entrants = list(ladder.list_items(f"/v1/tournaments/{tournament}/entrants", limit=200))
     if as_json:
-        print_json({**found, "standings": rows})
+        print_json({**shown, "standings": rows})
         return
-    show(found, False)
+    show(shown, False)
     if rows and stages > 1:
         stdout.print(f"stage {stage} of {stages}")
     show_tables(rows)
@@ -163,11 +163,11 @@ def enter_tournament(
     """Enter an agent. A host enters reference agents and invites others, by name or id."""
     with connect() as ladder:
         key = agent_id(ladder, agent, {"tournament": tournament})
-        made = ladder.post(f"/v1/tournaments/{tournament}/entrants", {"agent": key})
+        entrant = ladder.post(f"/v1/tournaments/{tournament}/entrants", {"agent": key})
     if as_json:
-        print_json(made)
+        print_json(entrant)
     else:
-        stdout.print(f"{made['agent_name']} is {made['state']}")
+        stdout.print(f"{entrant['agent_name']} is {entrant['state']}")
 
 
 @tournaments.command("reveal")
@@ -181,10 +181,10 @@ def reveal(
 ) -> None:
     """Show hidden results; hosts only."""
     with connect() as ladder:
-        found = ladder.post(
+        changed = ladder.post(
             f"/v1/tournaments/{tournament}/reveals", {"embargo": to, "pairing": pairing}
         )
-    show(found, as_json)
+    show(changed, as_json)
 
 
 @tournaments.command("present")
@@ -199,12 +199,12 @@ def present(
     """Make a page for a screen, at a secret address; hosts only."""
     body = {"hours": hours, "scene_seconds": seconds}
     with connect() as ladder:
-        made = ladder.post(f"/v1/tournaments/{tournament}/shows", body)
+        show = ladder.post(f"/v1/tournaments/{tournament}/shows", body)
     if as_json:
-        print_json(made)
+        print_json(show)
         return
-    stdout.print(f"{made['id']}, until {timestamp_text(made['expires_at'])} UTC:")
-    stdout.print(str(made["address"]))
+    stdout.print(f"{show['id']}, until {timestamp_text(show['expires_at'])} UTC:")
+    stdout.print(str(show["address"]))
 
 
 def host_act(name: str) -> Callable[..., None]:
@@ -219,8 +219,8 @@ def host_act(name: str) -> Callable[..., None]:
 def do(tournament: str, act: Json, as_json: bool) -> None:
     """Does an act of a host and shows the tournament."""
     with connect() as ladder:
-        found = ladder.post(f"/v1/tournaments/{tournament}/acts", act)
-    show(found, as_json)
+        changed = ladder.post(f"/v1/tournaments/{tournament}/acts", act)
+    show(changed, as_json)
 
 
 @tournaments.command("pause")

@@ -9,10 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sandbox.doctor import DEGRADED, checks, probes
+from sandbox.doctor import checks, probes
 from sandbox.doctor.checks import Check, CheckState
 from sandbox.doctor.probes import Machine, MatchGroupProbe, ProbeResults
 from sandbox.launchers import degraded_defences
+from sandbox.launchers.degraded_defences import DEGRADED
 
 PURE = "30 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n"
 FIRST = "".join(
