@@ -79,16 +79,24 @@ def alone(world: World, honest: int) -> World:
 
 
 def play(
-    make: Callable[[], Ladder], world: World, matches: int, seed: int
+    make: Callable[[], Ladder],
+    world: World,
+    matches: int,
+    seed: int,
+    locks_after: float = np.inf,
 ) -> tuple[View, NDArray[np.int64]]:
-    """The last board, and the games of each entry."""
+    """The last board, and the games of each entry since uploads locked, if they did."""
     ladder, rng = make(), np.random.default_rng([seed, 1])
     agents = len(world.skill)
     active = np.arange(agents, dtype=np.int32)
     ladder.enter(np.full(agents, -1, np.int32))
     flight, games = Flight(ladder, world, rng), np.zeros(agents, np.int64)
     left = matches
+    is_open = True
     while left > 0:
+        if is_open and matches - left >= locks_after:
+            ladder.close_uploads()
+            games[:], is_open = 0, False
         played = flight.play(active, min(left, max(agents // SEATS, (matches - left) // 20)))
         np.add.at(games, played.ravel(), 1)
         left -= len(played)
@@ -96,12 +104,13 @@ def play(
     return ladder.view(active), games
 
 
-def compare(name: str, ladder: str, seed: int) -> Outcome:
-    """Play one season with the crowd and one without."""
+def compare(name: str, ladder: str, seed: int, *, is_locked: bool = False) -> Outcome:
+    """Play one season with the crowd and one without; uploads lock in the middle, or never."""
     honest, world = HONEST[name], crowded(name, seed)
     matches = GAMES[name] * len(world.skill) // SEATS
-    board, games = play(LADDERS[ladder], world, matches, seed)
-    other, others_games = play(LADDERS[ladder], alone(world, honest), matches, seed)
+    locks = matches / 2 if is_locked else np.inf
+    board, games = play(LADDERS[ladder], world, matches, seed, locks)
+    other, others_games = play(LADDERS[ladder], alone(world, honest), matches, seed, locks)
     true = places(world.skill[:honest])
     medals = medal_classes(places(board.order)) < 3
     return Outcome(

@@ -26,12 +26,6 @@ def seed_parser(description: str | None, seeds: int = 10) -> argparse.ArgumentPa
     return parser
 
 
-def mean_text(values: Sequence[float], digits: int) -> str:
-    """The mean of these values with its standard error."""
-    error = np.std(values, ddof=1) / sqrt(len(values)) if len(values) > 1 else np.nan
-    return f"{np.mean(values):.{digits}f} ±{error:.{digits}f}"
-
-
 @dataclass(frozen=True)
 class Figure:
     """A mean over seasons and its standard error; either may be unknown."""
@@ -46,13 +40,22 @@ class Figure:
         return shown if self.error is None else f"{shown} ±{self.error:.{digits}f}"
 
 
-def mean(records: Iterable[Record], read: Callable[[Record], float]) -> Figure:
-    """The mean of a value over seasons."""
-    values = np.array([read(each) for each in records])
+def mean_of(values: Sequence[float]) -> Figure:
+    """The mean of these values."""
     if not len(values):
         return Figure(None, None)
-    error = float(values.std(ddof=1) / sqrt(len(values))) if len(values) > 1 else None
-    return Figure(float(values.mean()), error)
+    error = float(np.std(values, ddof=1) / sqrt(len(values))) if len(values) > 1 else None
+    return Figure(float(np.mean(values)), error)
+
+
+def mean_text(values: Sequence[float], digits: int) -> str:
+    """The mean of these values with its standard error."""
+    return mean_of(values).text(digits)
+
+
+def mean(records: Iterable[Record], read: Callable[[Record], float]) -> Figure:
+    """The mean of a value over seasons."""
+    return mean_of([read(each) for each in records])
 
 
 def pooled(records: Sequence[Record], share: Callable[[Sequence[Record]], float | None]) -> Figure:

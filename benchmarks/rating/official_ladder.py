@@ -69,6 +69,10 @@ class Official:
         self._parent: list[int] = []
         self.declared: set[int] = set()
         """Entries that their teams declared."""
+        self.paused: set[int] = set()
+        """Entries on the board that get no match."""
+        self.most_of_entry: dict[int, int] = {}
+        """Limits of matches in flight of remote entries."""
         self._are_anchors: list[bool] = []
         self._team: list[int] = []
         """By entry: the first entry of its team. A new version belongs to its parent's team."""
@@ -138,6 +142,10 @@ class Official:
         np.add.at(self._games, lineups.ravel(), 1)
         np.add.at(self._in_flight, lineups.ravel(), -1)
         self._field.count_games(self._numbers, self._log)
+
+    def void(self, lineups: Ints) -> None:
+        """Counts these matches as no longer in flight."""
+        np.add.at(self._in_flight, lineups.ravel(), -1)
 
     def close_uploads(self) -> None:
         """Spends later games on the medal boundaries, with nearer partners; ends declarations.
@@ -255,8 +263,9 @@ class Official:
             sigma=DEFAULTS.sigma0,
             games=int(self._games[entry]),
             in_flight=int(self._in_flight[entry]),
-            weight=1.0,
+            weight=0.0 if entry in self.paused else 1.0,
             is_anchor=self._are_anchors[entry],
+            most_in_flight=self.most_of_entry.get(entry),
         )
 
     def _read_board(self, active: Ints) -> View:

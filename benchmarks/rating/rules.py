@@ -1,12 +1,11 @@
-"""Measures rules of counting: medal teams at an early lock, and faults in the order.
-
-    python -m benchmarks.rating.rules [--seeds N]
+"""Plays leagues in which a rule of the service matters: ``promises`` prints the figures.
 
 - *medal teams*: uploads lock after one or two games of each of 100 agents. Before, teams of equal
   score counted as one.
 - *told as faults*: in a league of two seats, ten agents end each lost game by a crash. Before, a
   fault was left out of the order of the others.
 - *failing*: ten agents fail 20 to 40 % of their games, whatever the opponent.
+- *slow*: one agent's matches last long, so it could hold many of the places in flight.
 
 Lineups are random, so that the fit alone is measured. The rank error is the mean distance of the
 ten agents' ranks from the true ones, with its sign: above 0 they stand too low. Cover is the share
@@ -15,17 +14,15 @@ of their 95 % intervals of ranks that hold the true rank.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.rating import worlds
-from benchmarks.rating.figures import mean_text, seed_parser
-from benchmarks.rating.official_ladder import BETA, START
+from benchmarks.rating.official_ladder import BETA, START, Official
+from benchmarks.rating.seasons import TOGETHER
 from benchmarks.rating.worlds import Flags, Ints, World
-from benchmarks.report_tables import aligned
 from ladder.ids import EntryId, TeamId
 from ladder.leagues.medals import MedalRules
 from ladder.ratings.official.game_table import GameTable
@@ -36,6 +33,8 @@ from ladder.ratings.official.standing import OfficialStanding, build_standing
 AGENTS, WATCHED, GAMES = 100, 10, 80
 SEATS = (2, 3, 4, 8)
 FAILURES = (0.2, 0.4)
+SLOW, SLOW_SEATS, ROUNDS = 40, 4, 120
+"""Rounds of the scheduler: those that a match of the slow agent lasts, and all."""
 
 
 @dataclass(frozen=True)
@@ -119,36 +118,22 @@ def _told_losses(lineups: Ints, ranks: NDArray[np.int16], faults: Flags) -> Flag
     return np.logical_or(faults, np.logical_and(is_last, of_watched))
 
 
-def main() -> None:
-    """Print a table for each rule."""
-    options = seed_parser(__doc__).parse_args()
-    seeds = range(options.first_seed, options.first_seed + options.seeds)
-    lines: list[Sequence[str]] = [("seats", "games", "before", "ours")]
-    for seats in SEATS:
-        for games in (1, 2):
-            found = [
-                [count_medal_teams(seats, games, seed, is_before=before) for seed in seeds]
-                for before in (True, False)
-            ]
-            lines.append((str(seats), str(games), *(mean_text(each, 1) for each in found)))
-    print(f"medal teams of {AGENTS}; seeds {seeds[0]}-{seeds[-1]}\n{aligned(lines)}\n", flush=True)
-    lines = [("league", "ladder", "rank error", "cover")]
-    for seats, tells_losses, name in (
-        (2, True, "2 seats, losses told as faults"),
-        (2, False, "2 seats, failing"),
-        (4, False, "4 seats, failing"),
-    ):
-        for before in (True, False):
-            played = [
-                play_faults(seats, seed, tells_losses=tells_losses, is_before=before)
-                for seed in seeds
-            ]
-            errors, covers = [one.error for one in played], [one.cover for one in played]
-            ladder = "before" if before else "ours"
-            lines.append((name, ladder, mean_text(errors, 1), mean_text(covers, 2)))
-    who = f"{WATCHED} of {AGENTS} agents, {GAMES} games each"
-    print(f"faults: {who}; seeds {seeds[0]}-{seeds[-1]}\n{aligned(lines)}")
-
-
-if __name__ == "__main__":
-    main()
+def most_in_flight(seed: int, limit: int | None) -> int:
+    """The most matches in flight of a remote agent whose matches last ``SLOW`` rounds."""
+    rng = np.random.default_rng([seed, 3])
+    world = worlds.normal(AGENTS, SLOW_SEATS, rng)
+    ladder, everybody = Official(SLOW_SEATS), np.arange(AGENTS, dtype=np.int32)
+    if limit is not None:
+        ladder.most_of_entry[0] = limit
+    ladder.enter(np.full(AGENTS, -1, np.int32))
+    waiting, most = list[tuple[int, list[int]]](), 0
+    for turn in range(ROUNDS):
+        places = (ladder.most_in_flight or 0) - len(waiting)
+        lineups = ladder.lineups(everybody, places, rng).tolist()
+        waiting += [(turn + SLOW * (0 in lineup), lineup) for lineup in lineups]
+        most = max(most, sum(0 in lineup for _, lineup in waiting))
+        ended = [each for each in waiting if each[0] <= turn][:TOGETHER]
+        waiting = [each for each in waiting if each not in ended]
+        found = np.array([lineup for _, lineup in ended], np.int32).reshape(-1, SLOW_SEATS)
+        ladder.learn(found, *world.play(found, rng))
+    return most

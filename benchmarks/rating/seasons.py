@@ -89,8 +89,16 @@ def play_static_season(
 class Flight:
     """The matches in flight, as in a service whose slots are always busy."""
 
-    def __init__(self, ladder: Ladder, world: World, rng: np.random.Generator) -> None:
+    def __init__(
+        self,
+        ladder: Ladder,
+        world: World,
+        rng: np.random.Generator,
+        answered: Callable[[Ints], Ints] | None = None,
+    ) -> None:
         self._ladder, self._world, self._rng = ladder, world, rng
+        self._answered = answered
+        """Leaves out matches that are void; None: no match is."""
         self._waiting = np.zeros((0, world.seats), np.int32)
 
     def play(self, active: Ints, batch: int) -> Ints:
@@ -101,6 +109,8 @@ class Flight:
         lineups = self._ladder.lineups(active, missing, self._rng)
         self._waiting = np.concatenate([self._waiting, lineups])
         first, self._waiting = self._waiting[:ended], self._waiting[ended:]
+        if self._answered is not None:
+            first = self._answered(first)
         self._ladder.learn(first, *self._world.play(first, self._rng))
         return first
 

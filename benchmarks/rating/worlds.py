@@ -47,7 +47,7 @@ class World:
         """Ranks from 1 and faults, by seat; crashed seats share the last place."""
         strength = self.skill[lineups]
         if self.cycle:
-            strength = strength + self._seat_advantages(lineups)
+            strength = strength + self.seat_advantages(lineups)
         shown = strength + rng.standard_normal(lineups.shape)
         faults = rng.random(lineups.shape) < self.crash[lineups]
         shown[faults] = -np.inf
@@ -82,7 +82,7 @@ class World:
         own[parents >= 0] = self.plane[parents[parents >= 0]]
         self.plane = np.concatenate([self.plane, own])
 
-    def _seat_advantages(self, lineups: Ints) -> Floats:
+    def seat_advantages(self, lineups: Ints) -> Floats:
         """The advantage of each seat against the field of its game.
 
         It covers the part of pairs that one number can express, so a duel shows the whole advantage
