@@ -22,8 +22,10 @@ from benchmarks.rating.information_limits import fewest_games
 from benchmarks.report_tables import aligned
 
 COVER = (0.93, 0.985)
-PARENTED, ORPHANED = 12, 25
+PARENTED, ORPHANED = 7, 25
 """Aims for the number of games until a newcomer is placed, if parents are known and if not."""
+# The aims of the living league are a tenth worse than the worse of two fresh seasons, 9301 and
+# 9302. Those of the top ten and of unknown parents are older.
 
 
 def table(results: dict[str, Sequence[Record]]) -> str:
@@ -65,12 +67,12 @@ def _aims(results: dict[str, Sequence[Record]]) -> Iterable[tuple[str, ...]]:
     if "living" in results:
         league, rivals = (of("living", one) for one in (LADDER, KAGGLE))
         for what, read, aim, more in (
-            ("living: Spearman at the end", snapshot_reader(1, "rho"), 0.992, True),
-            ("living: wrong medals at the end", snapshot_reader(1, "medal_error"), 0.1, False),
+            ("living: Spearman at the end", snapshot_reader(1, "rho"), 0.994, True),
+            ("living: wrong medals at the end", snapshot_reader(1, "medal_error"), 0.082, False),
             ("living: top 10 at the end", snapshot_reader(1, "top_ten"), 0.9, True),
-            ("living: settled agents' move a day", story_reader("moved"), 0.0055, False),
-            ("living: 1 % of moves are larger", story_reader("jumped"), 0.04, False),
-            ("living: medals that flip a day", story_reader("flipped"), 0.036, False),
+            ("living: settled agents' move a day", story_reader("moved"), 0.0061, False),
+            ("living: 1 % of moves are larger", story_reader("jumped"), 0.039, False),
+            ("living: medals that flip a day", story_reader("flipped"), 0.028, False),
         ):
             yield row(what, mean(league, read), mean(rivals, read), aim, more=more, digits=4)
         placing = "living: newcomer placed, own games"
