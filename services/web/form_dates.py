@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, tzinfo
 from functools import cache
-from typing import Final
+from typing import Annotated, Final
 from zoneinfo import ZoneInfo, available_timezones
+
+from pydantic import AfterValidator
 
 from ladder.errors import Invalid
 from services.web import form_texts
@@ -23,12 +25,21 @@ def parse_moment(text: str, zone: tzinfo) -> str:
 
 
 def parse_zone(name: str) -> tzinfo:
-    """The time zone of this name. Raises ProblemError."""
+    """The time zone of this name. Raises Invalid."""
     if name == UTC_NAME:
         return UTC
     if name not in time_zones():
         raise Invalid("zone", form_texts.UNKNOWN_ZONE)
     return ZoneInfo(name)
+
+
+def check_zone(name: str) -> str:
+    """Returns the name of a time zone. Raises Invalid."""
+    parse_zone(name)
+    return name
+
+
+ZoneName = Annotated[str, AfterValidator(check_zone)]
 
 
 @cache

@@ -189,13 +189,14 @@ def field_id(name: str) -> str:
     return name.replace(".", "-")
 
 
-def field_word(name: str) -> str:
-    """The label of a form's field inside a sentence."""
+def field_word(name: str, label: str = "") -> str:
+    """The label of a form's field inside a sentence. ``label`` is the one beside the field."""
     parts = name.split(".")
     if parts[-1].isdecimal():
         return name.replace(".", " ")
     ends = (".".join(parts[start:]) for start in range(len(parts)))
-    return next((FIELDS[end] for end in ends if end in FIELDS), parts[-1].replace("_", " "))
+    otherwise = label or parts[-1].replace("_", " ")
+    return next((FIELDS[end] for end in ends if end in FIELDS), otherwise)
 
 
 def options_of_words(words: Iterable[str]) -> list[tuple[str, str]]:

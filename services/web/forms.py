@@ -77,6 +77,10 @@ class Form:
         """The id of a field in HTML."""
         return form_texts.field_id(self.prefix + name)
 
+    def word_of(self, name: str) -> str:
+        """The label of a field inside a sentence."""
+        return form_texts.field_word(name)
+
     def make_idempotent_request(
         self, request: Request, conn: Connection, who: Viewer
     ) -> IdempotentRequest:

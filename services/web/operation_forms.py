@@ -7,8 +7,9 @@ A page takes ``forms: NoForms`` and gives them to its template:
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Annotated, Any, Final
@@ -32,7 +33,7 @@ from services.http.operations import (
     parameter_types,
 )
 from services.http.problems import ProblemError
-from services.web import form_texts, forms
+from services.web import form_dates, form_texts, forms
 from services.web.account import redirect
 from services.web.page_rendering import PageRoute
 
@@ -50,7 +51,8 @@ class FormField:
     label: str
     hint: str = ""
     kind: str = "string"
-    """``string``, ``integer``, ``number``, ``boolean``, ``array``, ``date-time`` or ``choice``."""
+    """``string``, ``integer``, ``number``, ``boolean``, ``array``, ``date-time``, ``choice``, or
+    ``object``: names that the page adds."""
     is_required: bool = True
     is_nullable: bool = False
     default: Any = None
@@ -59,6 +61,15 @@ class FormField:
     """The largest number, or the most characters of a text."""
     choices: tuple[tuple[str, str], ...] = ()
     """Value and label of each."""
+    group: str = ""
+    """The part of the page that shows it. That of a choice between records is its name."""
+    tag: str = ""
+    """The field that chooses between records; of some of them this is a field."""
+    tag_values: tuple[str, ...] = ()
+
+    @staticmethod
+    def bound(number: float | None) -> str:
+        return "" if number is None else f"{number:.10g}"
 
     @property
     def default_text(self) -> str:
@@ -69,12 +80,46 @@ class FormField:
 def fields_of_model(model: type[BaseModel]) -> tuple[FormField, ...]:
     """The fields of a model, from its JSON schema."""
     schema = model.model_json_schema()
-    return tuple(
-        field_of_schema(
-            name, field_schema, name in schema.get("required", ()), schema.get("$defs", {})
+    return tuple(fields_of_schema("", schema, schema.get("$defs", {})))
+
+
+def fields_of_schema(
+    prefix: str, schema: Mapping[str, Any], definitions: Mapping[str, Any]
+) -> Iterator[FormField]:
+    """The fields of a record, and those of records inside it, such as ``clock.act_seconds``."""
+    for name, part in schema["properties"].items():
+        kinds = [
+            definitions[kind["$ref"].rpartition("/")[2]] if "$ref" in kind else kind
+            for kind in part.get("oneOf") or part.get("anyOf") or [part]
+        ]
+        records = [kind for kind in kinds if "properties" in kind]
+        if len(records) > 1:
+            tag = part["discriminator"]["propertyName"]
+            yield from fields_of_choice(f"{prefix}{name}.", tag, records)
+        elif records:
+            yield from fields_of_schema(f"{prefix}{name}.", records[0], definitions)
+        else:
+            is_required = name in schema.get("required", ())
+            yield field_of_schema(prefix + name, part, is_required, definitions)
+
+
+def fields_of_choice(
+    prefix: str, tag: str, records: Sequence[Mapping[str, Any]]
+) -> Iterator[FormField]:
+    """The tag that chooses between records, and each field that one of them has, as a text."""
+    values = {record["properties"][tag]["const"]: record["properties"] for record in records}
+    choices, group = tuple((value, value) for value in values), prefix.rstrip(".")
+    yield FormField(prefix + tag, tag.capitalize(), kind="choice", choices=choices, group=group)
+    for name in dict.fromkeys(name for fields in values.values() for name in fields if name != tag):
+        owners = tuple(value for value, fields in values.items() if name in fields)
+        yield FormField(
+            prefix + name,
+            name.capitalize(),
+            most=60,
+            group=group,
+            tag=prefix + tag,
+            tag_values=owners,
         )
-        for name, field_schema in schema["properties"].items()
-    )
 
 
 def field_of_schema(
@@ -84,7 +129,7 @@ def field_of_schema(
     kind = kinds[0]
     if "$ref" in kind:
         kind = definitions[kind["$ref"].rpartition("/")[2]]
-    title, plain_name = schema.get("title", ""), name.replace("_", " ")
+    title, plain_name = schema.get("title", ""), name.rpartition(".")[2].replace("_", " ")
     return FormField(
         name,
         plain_name.capitalize() if title in ("", plain_name.title()) else title,
@@ -96,6 +141,7 @@ def field_of_schema(
         kind.get("minimum"),
         kind.get("maximum", kind.get("maxLength")),
         tuple((word, word) for word in kind.get("enum", ())),
+        schema.get("x-group", ""),
     )
 
 
@@ -117,7 +163,7 @@ class OperationForm(forms.Form):
     """The values of one form of an operation, and the error of each field."""
 
     address: str = ""
-    fields: Mapping[str, FormField] = field(default_factory=dict)
+    fields: dict[str, FormField] = field(default_factory=dict)
     choices: defaultdict[str, list[tuple[str, str]]] = field(
         default_factory=lambda: defaultdict(list)
     )
@@ -129,7 +175,14 @@ class OperationForm(forms.Form):
         operation, declared = DECLARED[name]
         shown = {field.name: field for field in shown_fields(operation, declared)}
         lists = [name for name, field in shown.items() if field.kind == "array"]
-        defaults = {name: field.default_text for name, field in shown.items() if name not in lists}
+        objects = [f"{name}." for name, field in shown.items() if field.kind == "object"]
+        defaults = {
+            name: field.default_text
+            for name, field in shown.items()
+            if field.kind not in ("array", "object")
+        }
+        if objects and sent is not None:
+            defaults |= {name: "" for name in sent if name.startswith(tuple(objects))}
         defaults |= dict.fromkeys(parts_in_fields(operation, declared), "")
         form = cls(defaults, {name: [] for name in lists})
         if sent is not None:
@@ -145,9 +198,25 @@ class OperationForm(forms.Form):
         super()._add(self._field_of_place(place), message)
 
     def _field_of_place(self, place: str) -> str:
-        """The field of this place. A form of one level may ask for a nested request."""
-        last = place.rpartition(".")[2]
-        return super()._field_of_place(place) or (last if last in self.fields else "")
+        """The field of this place. A form of one level may ask for a nested request, and a form
+        with records inside for one of them."""
+        ends = (place, place.rpartition(".")[2])
+        names = (*self.values, *self.lists)
+        inner = (name for end in ends for name in names if f".{name}".endswith(f".{end}"))
+        return super()._field_of_place(place) or (next(inner, "") if place else "")
+
+    def word_of(self, name: str) -> str:
+        label = self.fields[name].label if name in self.fields else ""
+        return form_texts.field_word(name, label[:1].lower() + label[1:])
+
+    def names(self, prefix: str = "", group: str = "") -> list[str]:
+        """The fields of a part of the page, boxes last."""
+        shown = [
+            field
+            for name, field in self.fields.items()
+            if name.startswith(prefix) and field.group == group and field.kind != "object"
+        ]
+        return [field.name for field in sorted(shown, key=lambda field: field.kind == "boolean")]
 
     def address_of(self, **values: str) -> str:
         """The address of the form, with the parts of its path."""
@@ -166,19 +235,36 @@ class OperationForm(forms.Form):
         filled_in = {
             field.name: value
             for field in self.fields.values()
-            if field.name in model.model_fields
+            if field.name.partition(".")[0] in model.model_fields
             and ((value := self.value_of(field)) is not None or field.is_nullable)
         }
-        body = model.model_validate(filled_in)
+        body = model.model_validate(forms.nest_names(filled_in))
         return body.request(values) if declared.asks else body  # type: ignore[attr-defined]
 
     def value_of(self, field: FormField) -> object:
         """What a person filled in. Browsers send nothing of a box without a tick. An empty field is
-        null, or left out if it must not be null."""
+        null, or left out if it must not be null. The field ``zone`` is the time zone of dates."""
         if field.kind == "array":
             return self.lists[field.name]
+        if field.kind == "object":
+            start = f"{field.name}."
+            texts = {name: text for name, text in self.values.items() if name.startswith(start)}
+            return {name[len(start) :]: parse_value(text) for name, text in texts.items() if text}
+        if field.tag and self.values[field.tag] not in field.tag_values:
+            return None
         text = self.values[field.name]
+        if text and field.kind == "date-time":
+            zone = form_dates.parse_zone(self.values.get("zone") or form_dates.UTC_NAME)
+            return form_dates.parse_moment(text, zone)
         return bool(text) if field.kind == "boolean" else text or None
+
+
+def parse_value(text: str) -> object:
+    """A number, a word or a value of JSON."""
+    try:
+        return json.loads(text, parse_constant=str)
+    except (ValueError, RecursionError):
+        return text
 
 
 class PageForms(dict[str, OperationForm]):
