@@ -21,7 +21,7 @@ from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import SeasonId, UserId
 from ladder.leagues import leagues
 from ladder.leagues.records import Season
-from ladder.leagues.request_models import NewLeague, NewSeason
+from ladder.leagues.settings import NewLeague, NewSeason
 from ladder.people import tokens, users
 from ladder.people.records import Viewer
 from ladder.scrims import policies

@@ -17,7 +17,7 @@ from ladder.entries.records import Entry, EntryState
 from ladder.enums import AgentMachines
 from ladder.errors import Conflict, Forbidden, Invalid, NotFound
 from ladder.ids import SubmissionId, TeamId
-from ladder.leagues.medals import MedalRuleKind, MedalRules
+from ladder.leagues.medals import MedalRuleKind
 from ladder.leagues.records import Season
 from ladder.matches import pairing
 from ladder.people import users
@@ -54,7 +54,7 @@ def add_anchors(
     refuse_unknown_anchors(season.game, names)
     if season.state != "open":
         raise Conflict("uploads of this season are locked: open a new season to change its anchors")
-    if season.medals["kind"] == MedalRuleKind.LINES and season.accepted_no:
+    if season.medal_rules.kind is MedalRuleKind.LINES and season.accepted_no:
         raise Conflict(
             "this season gives medals by score, and new anchors would change the scores:"
             " add anchors before its first match"
@@ -73,7 +73,7 @@ def enter_anchors(
     competitor of the season.
     """
     refuse_unknown_anchors(season.game, names)
-    rules = MedalRules.from_json(season.medals)
+    rules = season.medal_rules
     chosen = [*names, *(name for name in rules.agents if name)]
     entered = []
     for name in dict.fromkeys(

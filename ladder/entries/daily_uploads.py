@@ -7,20 +7,22 @@ from datetime import UTC, date, datetime, time, timedelta
 
 from ladder.database.db import Connection
 from ladder.errors import LimitReached, NotFound
+from ladder.field_types import RECORD
 from ladder.ids import SeasonId, TeamId
 from ladder.leagues.records import Season
 
 
 @dataclass(frozen=True, slots=True)
 class UploadLimits:
-    """A team's daily uploads in a season."""
+    """How many more uploads a team may make today."""
 
+    __pydantic_config__ = RECORD
     used: int
     allowed: int
     left: int
     resets_at: datetime
     closes_at: datetime | None
-    """When the team's uploads lock; None: no date."""
+    """Upload lock of this team, including an extension. Null: no date."""
 
 
 class DailyLimitReached(LimitReached):

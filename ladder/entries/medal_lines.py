@@ -16,7 +16,7 @@ from ladder.ids import EntryId, SeasonId
 from ladder.leagues import sealed_medals, seasons
 from ladder.leagues.medals import BEST_FIRST, MedalRuleKind, MedalRules
 from ladder.leagues.records import Season
-from ladder.leagues.request_models import LineMedals
+from ladder.leagues.settings import LineMedals
 from ladder.people import audit_log
 from ladder.people.records import Viewer
 
@@ -53,7 +53,7 @@ def refuse_to_lose_agent(
 
     The caller has locked the season.
     """
-    rules = MedalRules.from_json(seasons.get_season(conn, season_id).medals)
+    rules = seasons.get_season(conn, season_id).medal_rules
     names = anchor_names(conn, season_id) if any(rules.agents) else {}
     lost = {names[entry] for entry in leaving if entry in names}
     for medal, name in zip(BEST_FIRST, rules.agents, strict=True):
@@ -68,7 +68,7 @@ def may_move_lines(conn: Connection, season: Season) -> bool:
     """Whether the season gives medals by lines and still takes uploads."""
     is_closed = season.closes_at is not None and season.closes_at <= datetime.now(UTC)
     return (
-        season.medals["kind"] == MedalRuleKind.LINES
+        season.medal_rules.kind is MedalRuleKind.LINES
         and season.state == "open"
         and not is_closed
         and not sealed_medals.sealed_medals_of_season(conn, season.id)
@@ -77,7 +77,7 @@ def may_move_lines(conn: Connection, season: Season) -> bool:
 
 @atomic_function
 def change_medal_lines(
-    conn: Connection, by: Viewer, season_id: SeasonId, asked: LineMedals
+    conn: Connection, by: Viewer, season_id: SeasonId, new: LineMedals
 ) -> Season:
     """Gives a season other medal lines; ``by`` manages its league. Writes an audit entry.
 
@@ -92,12 +92,12 @@ def change_medal_lines(
             field="medals",
         )
     try:
-        rules = MedalRules.from_json(asked.model_dump())
+        rules = MedalRules.from_json(new.model_dump())
         playing = anchor_names(conn, season_id, states=PLAYING)
         _refuse_other_agents(rules, [*playing.values()], "the season")
     except Invalid as error:
         raise error.within("medals") from None
-    before = MedalRules.from_json(season.medals)
+    before = season.medal_rules
     if rules == before:
         return season
     conn.execute(
@@ -117,13 +117,13 @@ def change_medal_lines(
     return seasons.get_season(conn, season_id)
 
 
-def _refuse_other_agents(rules: MedalRules, known: list[str], whose: str) -> None:
+def _refuse_other_agents(rules: MedalRules, names: list[str], whose: str) -> None:
     for medal, name in zip(BEST_FIRST, rules.agents, strict=True):
-        if name and name not in known:
+        if name and name not in names:
             raise Invalid(
                 medal.value,
                 f"{whose} has no reference agent {name!r}; choose from"
-                f" {', '.join(known) or 'none'}, or give a score.",
+                f" {', '.join(names) or 'none'}, or give a score.",
             )
 
 

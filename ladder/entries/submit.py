@@ -13,8 +13,8 @@ from ladder.entries.daily_uploads import UploadLimits
 from ladder.entries.records import Entry, Submission
 from ladder.errors import Conflict
 from ladder.ids import AgentId, UserId
+from ladder.leagues.hosting import supports_remote
 from ladder.leagues.records import Season
-from ladder.leagues.season_creation import supports_remote
 from ladder.people import quotas
 
 REMOTE_FILENAME: Final = "remote.json"

@@ -1,4 +1,4 @@
-"""Creates and changes leagues and their members."""
+"""Creates and reads leagues, and changes their settings, state and roles."""
 
 from __future__ import annotations
 
@@ -6,69 +6,61 @@ from collections.abc import Collection
 from typing import Any, Final
 
 from psycopg import errors
-from psycopg.rows import dict_row
 
 from ladder import ids
-from ladder.database.db import Connection, atomic, atomic_function
+from ladder.database.db import Connection, atomic, atomic_function, fetch, fetch_one, insert, update
 from ladder.enums import LeagueRole, ReplayVisibility, Visibility
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import LeagueId, UserId
 from ladder.leagues.records import League
+from ladder.leagues.settings import LeagueChange, LeagueSettings
 from ladder.people import visibility as people_visibility
 from ladder.people.records import Viewer
 from ladder.people.roles import DUTIES, STAFF
 from ladder.slugs import slug_of
 
-LEAGUE: Final = (
-    "select id, slug, title, description, game, visibility, replay_visibility, state,"
-    " same_team_lineups, created_at, remote_agents, takes_requests,"
-    " live_delay_seconds from leagues"
-)
-
-
-NEWEST_SEASON: Final = (
-    "select state <> 'finished' as plays, date_trunc('day', rated_at) as active_on from seasons"
-    " where league_id = l.id and opens_at <= now() order by number desc limit 1"
-)
-"""Query for the newest opened season of league ``l``. ``plays``: it has not finished.
-``active_on``: the day of its latest rated result.
+LEAGUE: Final = " ".join(("select", ", ".join(League.model_fields), "from leagues"))
+NEWEST_SEASON: Final = """
+    left join lateral (
+        select state <> 'finished' as plays, date_trunc('day', rated_at) as active_on
+        from seasons
+        where league_id = l.id and opens_at <= now()
+        order by number desc
+        limit 1
+    ) s on true
 """
-
-
+"""The newest opened season of league ``l``. ``plays``: it has not finished. ``active_on``: the day
+of its latest rated result."""
 LEAGUE_STATES: Final = ("open", "paused", "closed")
 
 
+def league_of_row(*values: Any) -> League:
+    """The league of a row with the columns of `LEAGUE`. Stored values are not checked again."""
+    row = dict(zip(League.model_fields, values, strict=True))
+    row["visibility"] = Visibility(row["visibility"])
+    row["replay_visibility"] = ReplayVisibility(row["replay_visibility"])
+    return League.model_construct(**row)
+
+
 def create_league(
-    conn: Connection,
-    *,
-    slug: str,
-    title: str,
-    game: str,
-    visibility: Visibility | str,
-    replay_visibility: ReplayVisibility | str,
-    created_by: UserId | None,
-    description: str = "",
-    same_team_lineups: bool = False,
+    conn: Connection, *, slug: str, game: str, created_by: UserId | None, **settings: Any
 ) -> League:
-    """Creates a league; its creator becomes a host. Raises Conflict if the slug is taken."""
+    """Creates a league with these `LeagueSettings`; its creator becomes a host.
+
+    Raises Conflict if the slug is taken.
+    """
     league_id = LeagueId(ids.new_id("lea"))
+    columns = LeagueSettings.model_validate(settings).model_dump()
     try:
         with atomic(conn):
-            conn.execute(
-                "insert into leagues (id, slug, title, description, game, visibility,"
-                " replay_visibility, same_team_lineups, created_by)"
-                " values (%s, %s, %s, %s, %s, %s, %s, %s, %s)",
-                (
-                    league_id,
-                    slug,
-                    title,
-                    description,
-                    game,
-                    Visibility(visibility).value,
-                    ReplayVisibility(replay_visibility).value,
-                    same_team_lineups,
-                    created_by,
-                ),
+            insert(
+                conn,
+                "leagues",
+                id=league_id,
+                slug=slug,
+                game=game,
+                created_by=created_by,
+                **columns,
             )
             if created_by is not None:
                 set_member_role(conn, league_id, created_by, LeagueRole.HOST)
@@ -84,11 +76,13 @@ def create_league(
 def get_league(conn: Connection, league: LeagueId | str) -> League:
     """Returns the league with this id or slug. Raises NotFound."""
     column = "id" if ids.is_id(league, "lea") else "slug"
-    with conn.cursor(row_factory=dict_row) as cur:
-        row = cur.execute(f"{LEAGUE} where {column} = %s", (league,)).fetchone()
-    if row is None:
-        raise NotFound.of("league")
-    return league_from_row(row)
+    return fetch_one(
+        conn,
+        league_of_row,
+        f"{LEAGUE} where {column} = %(league)s",
+        {"league": league},
+        missing=NotFound.of("league"),
+    )
 
 
 def lock_league(conn: Connection, league_id: LeagueId) -> League:
@@ -99,9 +93,10 @@ def lock_league(conn: Connection, league_id: LeagueId) -> League:
 
 def get_leagues(conn: Connection, league_ids: Collection[LeagueId]) -> dict[LeagueId, League]:
     """Returns the leagues with these ids, by id."""
-    with conn.cursor(row_factory=dict_row) as cur:
-        rows = cur.execute(f"{LEAGUE} where id = any (%s)", (list(league_ids),)).fetchall()
-    return {row["id"]: league_from_row(row) for row in rows}
+    leagues = fetch(
+        conn, league_of_row, f"{LEAGUE} where id = any (%(leagues)s)", {"leagues": list(league_ids)}
+    )
+    return {league.id: league for league in leagues}
 
 
 def free_slug(conn: Connection, title: str) -> str:
@@ -110,12 +105,12 @@ def free_slug(conn: Connection, title: str) -> str:
     Another league may take it before it is used; then creating the league raises Conflict.
     """
     base = slug_of(title, 34) or "league"
-    taken = {
-        row[0]
-        for row in conn.execute(
-            "select slug from leagues where slug = %s or slug like %s", (base, f"{base}-%")
-        )
-    }
+    taken = fetch(
+        conn,
+        str,
+        "select slug from leagues where slug = %(base)s or slug like %(numbered)s",
+        {"base": base, "numbered": f"{base}-%"},
+    )
     return next(
         slug
         for slug in (base, *(f"{base}-{number}" for number in range(2, len(taken) + 3)))
@@ -127,13 +122,10 @@ def list_leagues(
     conn: Connection, viewer: Viewer, after: LeagueId | None = None, limit: int = 50
 ) -> list[League]:
     """Leagues that this viewer may see, oldest first."""
-    seen, values = people_visibility.visible_leagues(viewer)
-    with conn.cursor(row_factory=dict_row) as cur:
-        rows = cur.execute(
-            f"{LEAGUE} l where id > %s and {seen} order by id limit %s",
-            (after or "", *values, limit),
-        ).fetchall()
-    return [league_from_row(row) for row in rows]
+    is_visible, values = people_visibility.visible_leagues(viewer)
+    query = f"{LEAGUE} l where id > %s and {is_visible} order by id limit %s"
+    rows = conn.execute(query, (after or "", *values, limit))
+    return [league_of_row(*row) for row in rows]
 
 
 def list_leagues_by_activity(conn: Connection, viewer: Viewer, limit: int) -> list[League]:
@@ -143,43 +135,29 @@ def list_leagues_by_activity(conn: Connection, viewer: Viewer, limit: int) -> li
     the same day, the oldest league comes first, so new leagues displace none that play. Leagues
     without results come last, the newest first. A day, not a moment, keeps the order steady.
     """
-    seen, values = people_visibility.visible_leagues(viewer)
-    with conn.cursor(row_factory=dict_row) as cur:
-        rows = cur.execute(
-            f"{LEAGUE} l left join lateral ({NEWEST_SEASON}) s on true where {seen} order by"
-            " coalesce(plays, false) and state = 'open' desc, active_on desc nulls last,"
-            " case when active_on is null then id end desc, id limit %s",
-            (*values, limit),
-        ).fetchall()
-    return [league_from_row(row) for row in rows]
+    is_visible, values = people_visibility.visible_leagues(viewer)
+    rows = conn.execute(
+        f"""
+        {LEAGUE} l
+        {NEWEST_SEASON}
+        where {is_visible}
+        order by coalesce(plays, false) and state = 'open' desc,
+                 active_on desc nulls last,
+                 case when active_on is null then id end desc,
+                 id
+        limit %s
+        """,
+        (*values, limit),
+    )
+    return [league_of_row(*row) for row in rows]
 
 
 @atomic_function
-def update_league(
-    conn: Connection,
-    league_id: LeagueId,
-    *,
-    title: str | None = None,
-    description: str | None = None,
-    visibility: Visibility | None = None,
-    replay_visibility: ReplayVisibility | None = None,
-    same_team_lineups: bool | None = None,
-    takes_requests: bool | None = None,
-    live_delay_seconds: int | None = None,
-) -> League:
-    """Changes the given values and returns the league. Raises NotFound."""
-    conn.execute(
-        "update leagues set title = coalesce(%s, title), description = coalesce(%s, description),"
-        " visibility = coalesce(%s, visibility),"
-        " replay_visibility = coalesce(%s, replay_visibility),"
-        " same_team_lineups = coalesce(%s, same_team_lineups),"
-        " takes_requests = coalesce(%s, takes_requests),"
-        " live_delay_seconds = coalesce(%s, live_delay_seconds) where id = %s",
-        (
-            *(title, description, visibility, replay_visibility),
-            *(same_team_lineups, takes_requests, live_delay_seconds, league_id),
-        ),
-    )
+def update_league(conn: Connection, /, league_id: LeagueId, **settings: Any) -> League:
+    """Changes these `LeagueSettings` and returns the league. Raises NotFound."""
+    change = LeagueChange.model_validate(settings).model_dump(exclude_none=True)
+    if change:
+        update(conn, "leagues", {"id": league_id}, **change)
     return get_league(conn, league_id)
 
 
@@ -199,37 +177,44 @@ def set_member_role(
     A grader or commentator who stops being one is noted in ``former_staff``.
     """
     chosen = None if role is None else LeagueRole(role)
+    key = {"league": league_id, "user": user_id}
     conn.execute(
-        "insert into former_staff (league_id, user_id, role)"
-        " select league_id, user_id, duty from league_members where league_id = %s"
-        " and user_id = %s and duty = any (%s) and duty <> %s on conflict (league_id, user_id)"
-        " do update set role = excluded.role, ended_at = excluded.ended_at",
-        (league_id, user_id, list(STAFF), chosen or ""),
+        """
+        insert into former_staff (league_id, user_id, role)
+        select league_id, user_id, duty
+        from league_members
+        where league_id = %(league)s
+          and user_id = %(user)s
+          and duty = any (%(staff)s)
+          and duty <> %(role)s
+        on conflict (league_id, user_id)
+            do update set role = excluded.role, ended_at = excluded.ended_at
+        """,
+        {**key, "staff": list(STAFF), "role": chosen or ""},
     )
     if chosen is None:
         conn.execute(
-            "delete from league_members where league_id = %s and user_id = %s", (league_id, user_id)
+            "delete from league_members where league_id = %(league)s and user_id = %(user)s", key
         )
         return
     duty = chosen.value if chosen in DUTIES else None
     try:
         with atomic(conn):
-            given = conn.execute(
-                "insert into league_members"
-                " (league_id, user_id, role, duty, agreed_visibility, agreed_replays,"
-                " agreed_remote)"
-                " select id, %s, %s, %s, visibility, replay_visibility, remote_agents from leagues"
-                " where id = %s on conflict (league_id, user_id)"
-                " do update set role = excluded.role, duty = excluded.duty",
-                (user_id, "viewer" if duty else chosen.value, duty, league_id),
+            inserted = conn.execute(
+                """
+                insert into league_members (
+                    league_id, user_id, role, duty, agreed_visibility, agreed_replays, agreed_remote
+                )
+                select id, %(user)s, %(role)s, %(duty)s,
+                       visibility, replay_visibility, remote_agents
+                from leagues
+                where id = %(league)s
+                on conflict (league_id, user_id)
+                    do update set role = excluded.role, duty = excluded.duty
+                """,
+                {**key, "role": "viewer" if duty else chosen.value, "duty": duty},
             )
     except errors.ForeignKeyViolation:
         raise NotFound("there is no such league or user") from None
-    if given.rowcount == 0:
+    if inserted.rowcount == 0:
         raise NotFound("there is no such league or user")
-
-
-def league_from_row(row: dict[str, Any]) -> League:
-    row["visibility"] = Visibility(row["visibility"])
-    row["replay_visibility"] = ReplayVisibility(row["replay_visibility"])
-    return League(**row)

@@ -1,20 +1,19 @@
-"""Records of leagues and seasons."""
+"""Records of leagues and seasons, which the API answers."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Annotated, Any, Final
 
-from ladder.enums import Json, ReplayVisibility, Visibility
+from pydantic import ConfigDict, Field
+
+from ladder.enums import OWN_SEAT, Json
 from ladder.ids import LeagueId, SeasonId
 from ladder.leagues.measures import Measure
+from ladder.leagues.medals import MedalRules
+from ladder.leagues.settings import LeagueSettings, Medals, SeasonSettings
 from ladder.people.resources import LeagueResource
 
-USUAL_BUNDLE_BYTES: Final = 100 << 20
-"""Largest upload if a season does not say otherwise, and for an upload into no season."""
-MOST_BUNDLE_BYTES: Final = 512 << 20
-"""No season allows larger uploads."""
 SECOND_RULES: Final = 2
 """Value of ``Season.rules_version`` for new seasons. A season keeps the rules that it began with.
 
@@ -23,81 +22,84 @@ for a newer one. A try that passes clears its strikes, and every unanswered matc
 is void. Its teams may declare any active entry, also for the time after the upload lock, and
 withdraw entries after the lock. Its fits leave faults out of the order also in games of two seats.
 """
+HIDDEN: Final = Field(exclude=True)
+"""Marks a field that no answer has."""
+BOUNDS: Final = frozenset(
+    ("default", "minimum", "maximum", "minLength", "maxLength", "pattern", "x-group")
+)
 
 
-@dataclass(frozen=True, slots=True)
-class League:
-    id: LeagueId
-    slug: str
-    title: str
-    description: str
-    game: str
-    visibility: Visibility
-    replay_visibility: ReplayVisibility
-    state: str
-    same_team_lineups: bool
+def without_bounds(schema: dict[str, Any]) -> None:
+    """Answers state types. Bounds and defaults belong to requests."""
+    for field in schema["properties"].values():
+        for part in (field, *field.get("anyOf", ())):
+            for name in BOUNDS & part.keys():
+                del part[name]
+
+
+ANSWER: Final = ConfigDict(
+    json_schema_serialization_defaults_required=True, json_schema_extra=without_bounds
+)
+
+
+class League(LeagueSettings):
+    model_config = ANSWER
+    id: Annotated[LeagueId, Field(examples=["lea_01j8x6m3c2k4v9q0w7r5t1y8z3"])]
+    slug: Annotated[str, Field(examples=["geese"])]
+    game: Annotated[str, Field(examples=["hungry_geese"])]
+    state: Annotated[str, Field(examples=["open"])]
     created_at: datetime
-    remote_agents: bool
+    remote_agents: Annotated[bool, HIDDEN]
     """Whether a season has taken remote agents, so the terms mention them."""
-    takes_requests: bool
-    """Whether people may ask to join; then everybody who knows its name may read its title."""
-    live_delay_seconds: int
-    """How long each step of a running match is held back from those who watch."""
 
 
-@dataclass(frozen=True, slots=True)
-class Season:
-    id: SeasonId
-    league_id: LeagueId
-    number: int
-    game: str
+class SeasonRules(SeasonSettings):
+    """What a season fixes when it begins."""
+
     configuration: dict[str, Json]
     clock: dict[str, Json]
     seats: int
-    memory_mb: int
-    max_bundle_bytes: int
-    daily_limit: int
-    scrim_games_daily: int
-    """Scrim games that a team may request in a UTC day."""
-    active_limit: int | None
-    """Highest number of active entries of an agent; new ones retire the oldest. None: no limit."""
-    team_active_limit: int | None
-    """Highest number of active entries of a team, over all its agents. None: no limit."""
-    mu0: float
-    sigma0: float
-    beta: float
-    tau: float
-    draw_probability: float
-    fault_rule: str
-    score_offset: float
-    cadence_seconds: float
-    max_in_flight: int
-    max_attempts: int
-    lease_seconds: float
-    queue_seconds: float
-    opens_at: datetime
-    closes_at: datetime | None
-    ends_at: datetime | None
-    state: str
-    accepted_no: int
-    rated_no: int
-    official_version: int
-    """Version of the official standings; 0 before the first fit."""
-    medals: dict[str, Json]
-    """``ladder.leagues.medals.MedalRules`` as JSON."""
-    medal_confidence: float
-    """Probability from which a medal is sealed, once uploads are locked."""
-    stops_when_sealed: bool
-    """Whether the season ends when every medal is sealed, before its end date."""
-    revision: int
-    measures: tuple[Measure, ...]
-    """Measures that rank a one-seat season; empty if entries are rated."""
-    remote_agents: bool
-    """Whether remote agents may enter."""
-    speed_class: str
-    """Speed class of the machines that play the season; ``any``: all machines."""
-    rules_version: int
+    memory_mb: int = 1024
+    mu0: float = 600.0
+    sigma0: float = 200.0
+    beta: float = 150.0
+    tau: float = 0.0
+    draw_probability: float = 0.05
+    fault_rule: str = OWN_SEAT
+    score_offset: Annotated[float, HIDDEN] = 0.0
+    max_attempts: Annotated[int, HIDDEN] = 3
+    lease_seconds: Annotated[float, HIDDEN] = 15.0
+    queue_seconds: Annotated[float, HIDDEN] = 3600.0
+    cadence_seconds: Annotated[float, HIDDEN] = 60.0
+    max_in_flight: Annotated[int, HIDDEN] = 64
+    closes_at: datetime | None = None
+    ends_at: datetime | None = None
+    measures: tuple[Measure, ...] = ()
+    """Measures that rank a season of one seat; empty if entries are rated."""
+    rules_version: Annotated[int, HIDDEN] = SECOND_RULES
     """Version of the rules of limits, strikes, representatives, medal counts and faults."""
+
+
+class Season(SeasonRules):
+    model_config = ANSWER
+    id: Annotated[SeasonId, Field(examples=["sea_01j8x6m3c2k4v9q0w7r5t1y8z3"])]
+    league_id: LeagueId
+    number: int
+    game: str
+    medals: Medals
+    """The medal rules, by rank or by official score."""
+    opens_at: datetime
+    state: Annotated[str, Field(examples=["open"])]
+    revision: int
+    """Grows with each change of the leaderboard."""
+    accepted_no: Annotated[int, HIDDEN]
+    rated_no: Annotated[int, HIDDEN]
+    official_version: Annotated[int, HIDDEN]
+    """Version of the official standings; 0 before the first fit."""
+
+    @property
+    def medal_rules(self) -> MedalRules:
+        return MedalRules.from_json(self.medals.model_dump())
 
 
 def league_resource(league: League) -> LeagueResource:

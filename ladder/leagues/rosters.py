@@ -9,16 +9,16 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Annotated, Final
 
-from psycopg.rows import class_row
+from pydantic import BaseModel, ConfigDict, Field
 
-from ladder.database.db import Connection, atomic_function
+from ladder.database.db import Connection, atomic_function, fetch
 from ladder.enums import LeagueRole
 from ladder.errors import LadderError
-from ladder.field_types import check_shown
+from ladder.field_types import RECORD, KeptAs, RequestModel, check_shown
 from ladder.ids import InvitationId, LeagueId, TeamId, UserId
 from ladder.leagues import invitations
 from ladder.leagues.members import PLAIN, replace_role, role_of
@@ -26,7 +26,10 @@ from ladder.people import quotas
 from ladder.slugs import name_key, normal_cell
 
 COLUMNS: Final = ("name", "team", "role", "external_id")
+SAMPLE: Final = "name,team,role,external_id\nAda Lovelace,Engines,competitor,s-1815\n"
 MOST_LINES: Final = 2000
+LONGEST_ROSTER: Final = 250_000
+"""Characters of a roster."""
 LONGEST: Final = 60
 DELIMITERS: Final = {",": "comma", ";": "semicolon", "\t": "tab"}
 UNREAD: Final = "\N{REPLACEMENT CHARACTER}"
@@ -77,12 +80,12 @@ def parse_roster(text: str) -> list[RosterPerson]:
     delimiter = max(DELIMITERS, key=header_line.count)
     rows = csv.reader(io.StringIO(plain, newline=""), delimiter=delimiter, strict=True)
     faults: list[RosterFault] = []
-    found: dict[str, RosterPerson] = {}
+    people: dict[str, RosterPerson] = {}
     try:
         header = [name_key(cell) for cell in next(rows, [])]
         if sorted(header) != sorted(COLUMNS):
-            wanted = ",".join(COLUMNS)
-            raise RosterError([RosterFault(1, "", f"the header must be {wanted}, in any order")])
+            names = ",".join(COLUMNS)
+            raise RosterError([RosterFault(1, "", f"the header must be {names}, in any order")])
         for row in rows:
             if not any(cell.strip() for cell in row):
                 continue
@@ -97,25 +100,25 @@ def parse_roster(text: str) -> list[RosterPerson]:
                 continue
             values = {name: normal_cell(cell) for name, cell in zip(header, row, strict=True)}
             wrong = _line_faults(line, values)
-            if values["external_id"] in found:
+            if values["external_id"] in people:
                 wrong.append(RosterFault(line, "external_id", "an earlier line has the same id"))
             faults += wrong
             if not wrong:
                 role = LeagueRole(values["role"].lower() or LeagueRole.COMPETITOR)
-                found[values["external_id"]] = RosterPerson(
+                people[values["external_id"]] = RosterPerson(
                     values["external_id"], values["name"], values["team"], role
                 )
     except csv.Error as error:
         faults.append(RosterFault(rows.line_num, "", f"this line is not valid CSV: {error}"))
-    if not faults and not found:
+    if not faults and not people:
         faults.append(RosterFault(2, "", "add people below the header; there are none"))
-    if len(found) > MOST_LINES:
+    if len(people) > MOST_LINES:
         faults.append(
             RosterFault(MOST_LINES + 2, "", f"give at most {MOST_LINES} people at a time")
         )
     if faults:
         raise RosterError(faults)
-    return list(found.values())
+    return list(people.values())
 
 
 def _line_faults(line: int, values: dict[str, str]) -> list[RosterFault]:
@@ -163,6 +166,7 @@ class LineChange(StrEnum):
 class RosterLine:
     """A line of the roster."""
 
+    __pydantic_config__ = RECORD
     external_id: str
     name: str
     team: str
@@ -178,29 +182,52 @@ class RosterLine:
 
 @dataclass(frozen=True, slots=True)
 class ImportedLine:
-    expected: RosterPerson
+    __pydantic_config__ = RECORD
+    external_id: str
+    name: str
+    team: str
+    role: LeagueRole
     change: LineChange
-    code: str | None
-    """The code if it is new; it is shown only once."""
+    code: Annotated[str | None, KeptAs(None)]
+    """This person's invitation code; shown only once, when it is new."""
+
+
+class NewRoster(RequestModel):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"csv": SAMPLE}]})
+    csv: Annotated[str, Field(max_length=LONGEST_ROSTER, examples=[SAMPLE])]
+    """With a header."""
+    dry_run: bool = False
+    """Show what would be created, create nothing."""
+
+
+class RosterImport(BaseModel):
+    dry_run: bool
+    items: list[ImportedLine]
 
 
 def list_lines(conn: Connection, league_id: LeagueId) -> list[RosterLine]:
     """Returns a league's roster by external id."""
-    with conn.cursor(row_factory=class_row(RosterLine)) as cur:
-        return cur.execute(
-            "select r.external_id, r.name, r.team, r.role, r.invitation_id,"
-            " i.revoked_at is not null as is_revoked, r.user_id, u.name as user_name, r.team_id"
-            " from roster r join invitations i on i.id = r.invitation_id"
-            " left join users u on u.id = r.user_id where r.league_id = %s order by r.external_id",
-            (league_id,),
-        ).fetchall()
+    return fetch(
+        conn,
+        RosterLine,
+        """
+        select r.external_id, r.name, r.team, r.role, r.invitation_id,
+               i.revoked_at is not null as is_revoked, r.user_id, u.name as user_name, r.team_id
+        from roster r
+        join invitations i on i.id = r.invitation_id
+        left join users u on u.id = r.user_id
+        where r.league_id = %(league)s
+        order by r.external_id
+        """,
+        {"league": league_id},
+    )
 
 
 @atomic_function
 def import_roster(
     conn: Connection,
     league_id: LeagueId,
-    expected: Sequence[RosterPerson],
+    people: Sequence[RosterPerson],
     *,
     by: UserId | None,
     is_dry: bool = False,
@@ -212,42 +239,51 @@ def import_roster(
     """
     # Lock the league: two imports at once would create two codes for a line.
     conn.execute("select 1 from leagues where id = %s for no key update", (league_id,))
-    known = {line.external_id: line for line in list_lines(conn, league_id)}
-    done = []
-    for each in expected:
-        line = known.get(each.external_id)
-        change = _change_of_line(line, each)
+    present = {line.external_id: line for line in list_lines(conn, league_id)}
+    imported = []
+    for person in people:
+        line = present.get(person.external_id)
+        change = _change_of_line(line, person)
         code = None
         if not is_dry and change is not LineChange.SAME:
-            invitation_id, code = _invite_person(conn, league_id, each, line, by)
+            invitation_id, code = _invite_person(conn, league_id, person, line, by)
             conn.execute(
-                "insert into roster (league_id, external_id, name, team, role, invitation_id)"
-                " values (%s, %s, %s, %s, %s, %s) on conflict (league_id, external_id) do update"
-                " set name = excluded.name, team = excluded.team, role = excluded.role,"
-                " invitation_id = excluded.invitation_id",
-                (league_id, each.external_id, each.name, each.team, each.role, invitation_id),
+                """
+                insert into roster (league_id, external_id, name, team, role, invitation_id)
+                values (%(league)s, %(external_id)s, %(name)s, %(team)s, %(role)s, %(invitation)s)
+                on conflict (league_id, external_id) do update
+                set name = excluded.name,
+                    team = excluded.team,
+                    role = excluded.role,
+                    invitation_id = excluded.invitation_id
+                """,
+                {"league": league_id, "invitation": invitation_id, **asdict(person)},
             )
-        done.append(ImportedLine(each, change, code))
+        imported.append(ImportedLine(**asdict(person), change=change, code=code))
     quotas.check_invitation_quota(conn, league_id)
-    return done
+    return imported
 
 
 def external_ids(conn: Connection, league_id: LeagueId) -> dict[TeamId, list[str]]:
     """Returns the external ids of each team's members, for hosts of the league."""
     rows = conn.execute(
-        "select m.team_id, array_agg(distinct r.external_id order by r.external_id) from roster r"
-        " join memberships m on m.user_id = r.user_id"
-        "   and (r.team_id is null or r.team_id = m.team_id)"
-        " where r.league_id = %s group by 1",
+        """
+        select m.team_id, array_agg(distinct r.external_id order by r.external_id)
+        from roster r
+        join memberships m on m.user_id = r.user_id
+                          and (r.team_id is null or r.team_id = m.team_id)
+        where r.league_id = %s
+        group by 1
+        """,
         (league_id,),
     )
-    return {TeamId(team): found for team, found in rows}
+    return {TeamId(team): listed for team, listed in rows}
 
 
-def _change_of_line(line: RosterLine | None, each: RosterPerson) -> LineChange:
+def _change_of_line(line: RosterLine | None, person: RosterPerson) -> LineChange:
     if line is None:
         return LineChange.NEW
-    if (line.name, line.team, line.role) != (each.name, each.team, each.role):
+    if (line.name, line.team, line.role) != (person.name, person.team, person.role):
         return LineChange.CHANGED
     return LineChange.CODE if line.is_revoked and line.user_id is None else LineChange.SAME
 
@@ -255,7 +291,7 @@ def _change_of_line(line: RosterLine | None, each: RosterPerson) -> LineChange:
 def _invite_person(
     conn: Connection,
     league_id: LeagueId,
-    each: RosterPerson,
+    person: RosterPerson,
     line: RosterLine | None,
     by: UserId | None,
 ) -> tuple[InvitationId, str | None]:
@@ -265,15 +301,15 @@ def _invite_person(
     """
     if line is not None and line.user_id is not None:
         if role_of(conn, league_id, line.user_id) in PLAIN:
-            replace_role(conn, by, league_id, line.user_id, each.role)
+            replace_role(conn, by, league_id, line.user_id, person.role)
         return line.invitation_id, None
     if line is not None and not line.is_revoked:
         conn.execute(
             "update invitations set role = %s, label = %s where id = %s",
-            (each.role, f"roster: {each.name}", line.invitation_id),
+            (person.role, f"roster: {person.name}", line.invitation_id),
         )
         return line.invitation_id, None
-    made, code = invitations.create_roster_invitation(
-        conn, league_id, role=each.role, created_by=by, label=f"roster: {each.name}", max_uses=1
+    invitation, code = invitations.create_roster_invitation(
+        conn, league_id, role=person.role, created_by=by, label=f"roster: {person.name}", max_uses=1
     )
-    return made.id, code
+    return invitation.id, code

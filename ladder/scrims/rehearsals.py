@@ -7,15 +7,17 @@ played before the season opens.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Final
 
 from psycopg.types.json import Jsonb
+from pydantic import Field
 
 from ladder import ids
 from ladder.database.db import Connection, atomic_function
 from ladder.entries.records import EntryState
 from ladder.enums import MatchKind
 from ladder.errors import Conflict
+from ladder.field_types import RECORD
 from ladder.ids import LeagueId, MatchId, ScrimId, SeasonId, TeamId, UserId
 from ladder.leagues import seasons
 from ladder.matches import matches
@@ -32,9 +34,10 @@ MOST_DAILY: Final = 50
 class Rehearsal:
     """A requested rehearsal."""
 
-    scrim_id: ScrimId
-    match_id: MatchId
-    agents: tuple[str, ...]
+    __pydantic_config__ = RECORD
+    scrim_id: Annotated[ScrimId, Field(examples=["scr_01j8x6m3c2k4v9q0w7r5t1y8z3"])]
+    match_id: Annotated[MatchId, Field(examples=["mat_01j8x6m3c2k4v9q0w7r5t1y8z3"])]
+    agents: Annotated[tuple[str, ...], Field(examples=[["Greedy", "Survivor"]])]
     """Names by seat."""
 
 

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from ladder.entries import anchors
-from ladder.leagues.request_models import ANCHORS, AnchorNames
+from ladder.leagues.settings import ANCHORS, AnchorNames
 from ladder.reports import season_health
 from services.api.entries import EntryOut, entry_out
 from services.http import permissions

@@ -9,13 +9,13 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from ladder.entries import entries, remote_agents, validations
+from ladder.entries.daily_uploads import UploadLimits
 from ladder.entries.records import Entry, EntryState, PauseCause
 from ladder.field_types import Key
 from ladder.ids import EntryId
 from ladder.people.records import Viewer
 from ladder.ratings import live_ratings
 from ladder.runtime_profiles import Name as Profile
-from services.api.seasons import UploadLimitsOut
 from services.http import permissions
 from services.http.app_state import AppState, Db
 from services.http.auth import Anyone, Known, Writer
@@ -119,7 +119,7 @@ class NewEntry(BaseModel):
 
 class EnteredOut(BaseModel):
     entry: EntryOut
-    limits: UploadLimitsOut
+    limits: UploadLimits
 
 
 class CurvePoint(BaseModel):
@@ -176,9 +176,7 @@ def create_entry(
             began=arrival_of(request),
             by=who.user_id,
         )
-        entered = EnteredOut(
-            entry=entry_out(conn, who, entry), limits=UploadLimitsOut.model_validate(limits)
-        )
+        entered = EnteredOut(entry=entry_out(conn, who, entry), limits=limits)
         return entered, 201 if created else 200
 
     return once.run(create)

@@ -13,7 +13,7 @@ from ladder.database.db import Connection
 from ladder.leagues import sealed_medals
 from ladder.leagues.measures import Estimate, Measure
 from ladder.leagues.medals import Medal, MedalStatus
-from ladder.leagues.request_models import Medals
+from ladder.leagues.settings import Medals
 from ladder.standings import board_ranking, board_records, leaderboard, medal_lines
 from ladder.standings.board_records import StandsBy
 from services.http import etags, paging, permissions

@@ -11,16 +11,16 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
 from ladder.entries import agents, entries
+from ladder.entries.daily_uploads import UploadLimits
 from ladder.entries.records import Submission
 from ladder.entries.request_models import Note
 from ladder.entries.submit import SeasonToEnter, SubmitResult, Upload, submit
 from ladder.ids import SubmissionId
-from ladder.leagues.records import USUAL_BUNDLE_BYTES
+from ladder.leagues.settings import USUAL_BUNDLE_BYTES
 from ladder.people.records import Viewer
 from ladder.runtime_profiles import Name as Profile
 from services.api.entries import EntryOut
 from services.api.entries import entry_out as shown_entry
-from services.api.seasons import UploadLimitsOut
 from services.http import permissions, uploads
 from services.http.app_state import Db, app_state_of, transaction
 from services.http.auth import Credentials, Known, check_scopes, viewer_of_request
@@ -63,7 +63,7 @@ class UploadOut(BaseModel):
 
     submission: SubmissionOut
     entry: EntryOut | None = None
-    limits: UploadLimitsOut | None = None
+    limits: UploadLimits | None = None
 
 
 def submission_out(who: Viewer, found: Submission) -> SubmissionOut:
@@ -79,7 +79,7 @@ def upload_out(conn: Db, who: Viewer, sent: SubmitResult) -> UploadOut:
     out = UploadOut(submission=submission_out(who, sent.submission))
     if sent.entry is not None:
         out.entry = shown_entry(conn, who, sent.entry)
-        out.limits = UploadLimitsOut.model_validate(sent.limits)
+        out.limits = sent.limits
     return out
 
 

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import typer
 
-from ladder.leagues.kept_settings import KEPT_SETTINGS
 from ladder.sizes import size_text
 from services.api_client import Client, Json
 from services.cli.api import print_field
@@ -111,12 +110,12 @@ def create_league(
     with connect() as ladder:
         body = read_settings(ladder, "create-league", settings, {"slug": slug})
         defaults: Json = {"title": slug, "game": "hungry_geese", "season": {}}
-        made = ladder.post("/v1/leagues", defaults | body)
-    season, entered, lacking = made.pop("season"), made.pop("anchors"), made.pop("lacking")
+        created = ladder.post("/v1/leagues", defaults | body)
+    season, entered, lacking = created.pop("season"), created.pop("anchors"), created.pop("lacking")
     if as_json:
-        print_json({"league": made, "season": season, "anchors": entered, "lacking": lacking})
+        print_json({"league": created, "season": season, "anchors": entered, "lacking": lacking})
         return
-    print_league(made, season)
+    print_league(created, season)
     print_anchors(slug, entered, lacking)
 
 
@@ -149,11 +148,11 @@ def fill_league(
 ) -> None:
     """Add reference agents to a season until one agent can play."""
     with connect() as ladder:
-        made = add_anchors(ladder, league, anchor)
+        created = add_anchors(ladder, league, anchor)
     if as_json:
-        print_json(made)
+        print_json(created)
     else:
-        print_anchors(league, made["anchors"], made["lacking"])
+        print_anchors(league, created["anchors"], created["lacking"])
 
 
 def add_anchors(ladder: Client, season: str, names: list[str] | None = None) -> Json:
@@ -170,8 +169,8 @@ def rehearse_league(
 ) -> None:
     """Play one match of reference agents, to see that your league works, also before it opens."""
     with connect() as ladder:
-        made = ladder.post(f"/v1/leagues/{league}/rehearsals")
-        match = ladder.get(f"/v1/matches/{made['match_id']}")
+        created = ladder.post(f"/v1/leagues/{league}/rehearsals")
+        match = ladder.get(f"/v1/matches/{created['match_id']}")
         if wait:
             match = wait_for_match(ladder, match)
     if as_json:
@@ -260,8 +259,7 @@ def create_season(
     with connect() as ladder:
         found = ladder.get(f"/v1/leagues/{league}")
         before = next(iter(ladder.get(f"/v1/leagues/{league}/seasons")["items"]), None)
-        kept: Json = {name: before[name] for name in KEPT_SETTINGS} if before else {}
-        body = read_settings(ladder, "create-season", settings, kept)
+        body = read_settings(ladder, "create-season", settings, kept_settings(ladder, before))
         season = ladder.post(f"/v1/leagues/{found['id']}/seasons", body)
         if not as_json:
             print_league(found, season)
@@ -274,6 +272,13 @@ def create_season(
     print_anchors(found["slug"], added["anchors"], added["lacking"])
     if before and before["state"] != "finished":
         stdout.print(f"season {before['number']} is not finished: peck season end {before['id']}")
+
+
+def kept_settings(ladder: Client, before: Json | None) -> Json:
+    """The settings that the next season copies from the newest one: all except the dates."""
+    fields = body_fields(read_document(ladder), "create-season")
+    names = {item.name for item in fields if item.schema.get("format") != "date-time"}
+    return {name: value for name, value in (before or {}).items() if name in names}
 
 
 @seasons.command("set")

@@ -19,7 +19,6 @@ from ladder.leagues import (
     invitations,
     join_requests,
     league_blocks,
-    league_update,
     members,
     rosters,
     seasons,
@@ -29,14 +28,13 @@ from ladder.leagues.invitations import MadeInvitation, NewInvitation
 from ladder.leagues.join_requests import JoinAnswer, RequestState
 from ladder.leagues.members import Member
 from ladder.leagues.records import Season
-from ladder.leagues.request_models import LeagueChange
 from ladder.people.permissions import may_appoint
 from ladder.people.records import Viewer
 from ladder.standings import participants
 from ladder.standings.participants import Participant
 from services.http import permissions
 from services.http.app_state import Db, app_state_of
-from services.http.auth import Anyone, Host, Known
+from services.http.auth import Anyone, Known
 from services.http.participant_export import ExportForm, participants_file
 from services.http.path_parameters import LeagueKey
 from services.leagues.things import HostedLeague, VisibleLeague
@@ -169,16 +167,6 @@ def send_participants(
     response = participants_file(conn, its_league, season, format)
     response.headers.update(HEADERS | dict(response.headers))
     return response
-
-
-@router.post("/leagues/{league}/people/requests-mode")
-def change_requests_mode(
-    conn: Db, viewer: Host, league: HostedLeague, sent: page_forms.Sent
-) -> Response:
-    """Opens or closes the league for requests to join."""
-    change = LeagueChange(takes_requests=sent.get("takes") == "true")
-    league_update.change_league(conn, viewer, league, change)
-    return redirect(f"/leagues/{league.slug}/people#requests")
 
 
 @router.get("/leagues/{league}/invitations")

@@ -24,9 +24,9 @@ from ladder.people import audit_log
 from ladder.people.audit_log import AuditEntry
 from services.http.app_state import Db
 from services.http.auth import Anyone
+from services.leagues.pages import SeasonNumber, pick_season, require_season
 from services.leagues.things import HostedLeague, HostedSeason, LeagueOfSeason
 from services.web import form_dates, form_texts
-from services.web.leagues import SeasonNumber, pick_season, require_season
 from services.web.operation_forms import REFUSED, NoForms
 from services.web.page_rendering import PageRoute, render
 

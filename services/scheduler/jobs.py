@@ -15,7 +15,7 @@ from ladder.database import db, idempotency, migrate
 from ladder.database.blobs import Blobs
 from ladder.entries import blocked_accounts, entries, remote_agents
 from ladder.ids import SeasonId
-from ladder.leagues import join_requests, season_notices
+from ladder.leagues import join_requests
 from ladder.leagues import seasons as leagues_seasons
 from ladder.machines import checks, lease_blobs, machines
 from ladder.matches import lease, matches, workers
@@ -150,7 +150,7 @@ def close_due_seasons(conn: db.Connection) -> dict[str, int]:
     """Tells of seasons that opened. Locks or finishes seasons at their dates. A season may also end
     once all its medals are sealed."""
     with conn.transaction():
-        season_notices.record_openings(conn)
+        leagues_seasons.record_openings(conn)
         sealed = leagues_seasons.finish_sealed_seasons(conn)
         turned = [
             leagues_seasons.get_season(conn, season)

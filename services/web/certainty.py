@@ -14,7 +14,7 @@ from ladder.standings.board_certainty import CertaintyMoment
 from services.http import permissions
 from services.http.app_state import AppState, Db
 from services.http.path_parameters import LeagueKey
-from services.web.leagues import SeasonNumber, pick_season, require_season
+from services.leagues.pages import SeasonNumber, pick_season, require_season
 from services.web.page_rendering import PageRoute, render
 from services.web.session import Visitor
 

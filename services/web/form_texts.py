@@ -64,6 +64,28 @@ QUOTAS: Final = {
 }
 """What each quota limits, for each UTC day."""
 TICK_REQUESTS: Final = "tick the requests to answer, or tick all."
+CLOCK_LOADS: Final = {
+    "first_move": "Counts as part of the first move",
+    "own": "Has its own limit",
+}
+VISIBILITIES: Final = {
+    "public": "Everybody, and everybody sees the league",
+    "invitation": "People with a link that you share; only they see the league",
+    "private": "People whom you add, by name or as a roster; only they see the league",
+}
+REPLAY_VISIBILITIES: Final = {
+    "public": "Everybody who may see the league",
+    "members": "Members",
+    "own": "Teams that played, and hosts",
+    "after_close": "Teams that played; everybody after the season",
+}
+MEDAL_KINDS: Final = {
+    "table": "By rank: Kaggle's table, which depends on the number of teams",
+    "lines": "By official score: least scores, for example survivor+100, survivor, greedy",
+    "counts": "By rank: numbers of teams, for example 1, 2, 3",
+    "shares": "By rank: shares of the teams, for example 0.1, 0.1, 0.2",
+}
+"""Who earns a medal."""
 AUDIENCES: Final = {
     "asker": "the team that asks",
     "sides": "all teams that play",
@@ -76,7 +98,6 @@ LOG_AUDIENCES: Final = {
     "league": "everybody who sees the league, all output",
 }
 """Who reads the output in a scrim."""
-UNKNOWN_GAME: Final = "Load the page again and choose a game from the list."
 ROSTER_MISSING: Final = "Paste the roster, or choose a file."
 ROSTER_TOO_LONG: Final = "Send at most {:,} characters at a time: import the roster in parts."
 ROSTER_TOO_LARGE: Final = (
@@ -108,21 +129,8 @@ FIELDS: Final = {
     "q": "search text",
     "url": "address",
     "seats": "seats in a match",
-    "daily_limit": "submissions a day",
-    "scrim_games_daily": "scrim games a day",
-    "team_active_limit": "active submissions of a team",
-    "active_limit": "active submissions of an agent",
-    "max_bundle_bytes": "largest submission",
-    "clock.act_seconds": "seconds for a move",
-    "clock.bank_seconds": "seconds in the bank",
-    "clock.increment_seconds": "seconds returned to the bank",
-    "clock.load": "time to import the agent",
-    "clock.load_seconds": "seconds to import",
-    "speed_class": "machines",
     "season.remote_agents": "allow remote agents",
     "medals.kind": "who earns a medal",
-    "medal_confidence": "probability needed to seal a medal",
-    "stops_when_sealed": "end the season once every medal is sealed",
     "fill": "add reference agents",
     "zone": "time zone",
     "opens_at": "opens",

@@ -8,22 +8,20 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Depends, Query, Request, Response
-from pydantic import ValidationError
 
 from games import GAMES
 from ladder.database.db import Connection
 from ladder.enums import MatchState
 from ladder.ids import AgentId, LeagueId, MatchId
-from ladder.leagues import league_update, leagues, seasons
+from ladder.leagues import leagues, seasons
 from ladder.leagues.records import League
-from ladder.leagues.request_models import LeagueChange
 from ladder.matches import live_matches
 from ladder.matches.match_titles import lineup_title, match_title
 from ladder.matches.records import Match
 from ladder.people import sessions
 from ladder.people.records import STRANGER, Viewer
 from ladder.reports import highlights, next_match
-from services.http import auth, etags, permissions
+from services.http import etags, permissions
 from services.http.app_state import AppState, Db, State
 from services.http.live_answers import (
     WatchedMatch,
@@ -34,9 +32,6 @@ from services.http.live_answers import (
 )
 from services.http.live_streams import Watcher
 from services.http.path_parameters import AgentKey, LeagueKey, MatchKey
-from services.http.problems import ProblemError
-from services.web import forms
-from services.web.account import redirect
 from services.web.page_rendering import HEADERS, PageRoute, not_modified, render
 from services.web.session import SESSION, Visitor, cookie_of_request
 
@@ -252,18 +247,3 @@ def _kept(app_state: State, found: Iterable[Match]) -> Iterator[Match]:
 def is_kept(app_state: State, match: Match) -> bool:
     """Whether the replay of a finished match is there."""
     return bool(match.episodes) and app_state.blobs.exists(match.episodes[0].replay_digest)
-
-
-@router.post("/leagues/{league}/live-delay")
-def change_delay(league: LeagueKey, conn: Db, who: Visitor, given: forms.Sent) -> Response:
-    """Changes how late people see running matches of the league."""
-    found = permissions.hosted_league(conn, who, league)
-    auth.check_scopes(who, ["leagues:write"])
-    try:
-        asked = LeagueChange.model_validate({"live_delay_seconds": given.get("seconds", "")})
-    except ValidationError:
-        raise ProblemError(
-            "invalid", "must be a whole number from 0 to 3600.", where="seconds"
-        ) from None
-    league_update.change_league(conn, who, found, asked)
-    return redirect(f"/leagues/{found.slug}")

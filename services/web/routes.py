@@ -18,6 +18,8 @@ from starlette.types import Scope
 
 from services.http.app_state import app_state_of, transaction
 from services.http.problems import PROBLEM_KINDS, ProblemError
+from services.leagues import pages as league_pages
+from services.leagues.operations import operations as league_operations
 from services.machines import pages as machine_pages
 from services.machines.operations import operations as machine_operations
 from services.members import pages as member_pages
@@ -27,6 +29,8 @@ from services.moderation.operations import operations as moderation_operations
 from services.notices import pages as notice_pages
 from services.notices.operations import operations as notice_operations
 from services.people.operations import operations as people_operations
+from services.rosters import pages as roster_pages
+from services.rosters.operations import operations as roster_operations
 from services.teams import pages as team_pages
 from services.teams.operations import operations as team_operations
 from services.tournaments.operations import operations as tournament_operations
@@ -43,28 +47,21 @@ from services.web import (
     confirm,
     device,
     documents,
-    edit_league,
     finding,
     forks,
     form_texts,
     highlights,
     home,
     identities,
-    league_state,
-    leagues,
     live,
     mail_address,
     matches,
-    new_league,
-    new_season,
     new_tournament,
     passkeys,
     pictures,
     privacy,
     recover,
-    rehearsals,
     remote_agents,
-    rosters,
     scrims,
     season_charts,
     shows,
@@ -123,17 +120,19 @@ PARTS = (
     pictures,
     highlights,
     live,
-    *(leagues, agents, remote_agents, forks, matches, scrims, account),
+    *(agents, remote_agents, forks, matches, scrims, account),
     *(client_download, comparisons, sign_in, sign_in_settings),
-    *(confirm, device, upload, new_league, certainty),
-    *(api_reference, rosters),
+    *(confirm, device, upload, certainty),
+    api_reference,
     *(finding, documents, atom_feeds, privacy),
     *(administration, agent_machines),
     *(passkeys, identities, recover, mail_address, sign_up_address),
     *(new_tournament, shows, tournament_lists, tournaments),
-    *(home, league_state, edit_league, new_season, rehearsals, season_charts),
+    *(home, season_charts),
 )
 FEATURES = (
+    league_operations,
+    roster_operations,
     team_operations,
     machine_operations,
     member_operations,
@@ -145,6 +144,8 @@ FEATURES = (
 ROUTERS = (
     router,
     *(part.router for part in PARTS),
+    league_pages.router,
+    roster_pages.router,
     team_pages.router,
     machine_pages.router,
     moderation_pages.router,

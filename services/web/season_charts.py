@@ -14,7 +14,8 @@ from ladder.standings.board_records import BoardRow
 from services.http import permissions
 from services.http.app_state import AppState, Db
 from services.http.path_parameters import LeagueKey
-from services.web import charts, leagues
+from services.leagues import pages as leagues
+from services.web import charts
 from services.web.charts import ChartLine
 from services.web.page_rendering import PageRoute, render
 from services.web.session import Visitor

@@ -21,6 +21,7 @@ from ladder.errors import Invalid, LadderError
 from ladder.field_types import KEY, LINE
 from ladder.leagues import records, seasons
 from ladder.leagues.records import League, Season
+from ladder.leagues.settings import MOST_BUNDLE_BYTES, USUAL_BUNDLE_BYTES
 from ladder.people import users
 from ladder.people.permissions import may_enter
 from ladder.people.records import Team, Viewer
@@ -155,7 +156,7 @@ def sender_of(request: Request, app_state: State) -> tuple[Viewer, int]:
         app_state.blobs.require_room()
         choices = upload_choices(conn, who)
     allowed = (season.max_bundle_bytes for season, _ in choices.seasons)
-    return who, max(records.USUAL_BUNDLE_BYTES, *allowed, 0)
+    return who, max(USUAL_BUNDLE_BYTES, *allowed, 0)
 
 
 def show_refusal(request: Request, app_state: State, who: Viewer, error: ProblemError) -> Response:
@@ -195,7 +196,7 @@ def submit_file(
     name = body.filename or "main.py"
     uploads.refuse_other_files(body, name)
     with (
-        app_state.blobs.receive(body.chunks(), limit_bytes=records.MOST_BUNDLE_BYTES) as incoming,
+        app_state.blobs.receive(body.chunks(), limit_bytes=MOST_BUNDLE_BYTES) as incoming,
         transaction(app_state) as conn,
     ):
         agent = chosen_agent(conn, who, values)

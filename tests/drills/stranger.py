@@ -43,7 +43,7 @@ from ladder.entries.records import Entry
 from ladder.enums import MatchKind
 from ladder.ids import MatchId
 from ladder.leagues.records import Season
-from ladder.leagues.request_models import NewLeague, NewSeason
+from ladder.leagues.settings import NewLeague, NewSeason
 from ladder.matches import matches
 from ladder.matches.records import LineupSeat
 from ladder.people import users

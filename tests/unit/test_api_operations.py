@@ -87,7 +87,7 @@ def test_values_are_read_by_their_types() -> None:
         ("create-league", "seats=17", "season.seats: use whole number, 1 to 16"),
         ("create-league", "seats=many", "season.seats: write a whole number, not 'many'"),
         ("create-league", "visibility=secret", "visibility: choose public, invitation, private"),
-        ("create-league", "colour=red", "there is no colour; names: slug, title"),
+        ("create-league", "colour=red", "there is no colour; names: title, description"),
         ("create-league", "red", "write NAME=VALUE, not 'red'"),
         ("create-league", "title=@none.txt", "title: name a text file after @"),
         ("create-fork", "", "give MATCH"),

@@ -21,10 +21,11 @@ from services.cli.__main__ import find_command
 from services.cli.refusals import refusal_lines
 from services.http.field_messages import WORD_CHARACTERS
 from services.http.problems import on_invalid, problem_of_refusal
+from services.leagues import pages
 from services.web import form_texts
 from services.web.forms import Form
 
-TEMPLATES = Path(form_texts.__file__).parent / "templates"
+TEMPLATES = Path(pages.__file__).parent
 FIELD_WITH_LABEL = re.compile(r'\b(?:text|number|choose|radios|tick)\(form, "([\w.]+)", "([^"]+)"')
 
 
@@ -66,7 +67,7 @@ def test_a_form_shows_an_error_beside_the_field() -> None:
 
 @pytest.mark.parametrize(
     "template",
-    ["edit_league.html", "new_league.html", "new_season.html", "parts/season_fields.html"],
+    ["edit_league.html", "new_league.html", "new_season.html", "season_fields.html"],
 )
 def test_an_error_of_a_form_names_the_field_by_words_of_its_label(template: str) -> None:
     fields = FIELD_WITH_LABEL.findall((TEMPLATES / template).read_text(encoding="utf-8"))

@@ -10,7 +10,7 @@ import pytest
 
 from games import GAMES
 from ladder.database.db import connect
-from ladder.leagues.season_creation import supports_remote
+from ladder.leagues.hosting import supports_remote
 from ladder.matches import workers
 from ladder.people import tokens, users
 from services.api_client import tls_context
@@ -191,7 +191,7 @@ def test_an_api_refusal_is_shown_beside_the_field(site: Site) -> None:
             ("season.ends_at", "soon", "date, time and time zone"),
             ("season.speed_class", "Quick!", "Use only the characters"),
             ("season.medals.kind", "luck", "does not match any of the expected tags"),
-            ("season.clock.act_seconds", "nan", "Use 60 or less"),
+            ("season.clock.act_seconds", "nan", "Use a number from 0 to 60"),
             ("anchors", "grim", "no reference agent"),
         ):
             data = fields(site, client, **{"title": "B", "slug": "broken", name: value})

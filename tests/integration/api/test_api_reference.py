@@ -8,7 +8,7 @@ import shlex
 
 import httpx
 
-from ladder.leagues.request_models import NewLeague
+from ladder.leagues.settings import NewLeague
 from services.cli.operations import Document, Request, read_values
 from services.web import api_examples
 from tests.integration.api.shared import http as http

@@ -290,10 +290,12 @@ def test_a_page_lists_the_running_matches_that_its_visitor_may_watch(
 
 def test_a_host_delays_running_matches_on_the_page_of_the_league(world: World) -> None:
     with browse(world, "host") as host:
-        host.submit("/leagues/public", "/leagues/public/live-delay", seconds="45")
+        host.submit("/leagues/public", "/leagues/public/live-delay", live_delay_seconds="45")
         league = world.client("host").get("/v1/leagues/public")
         assert league["live_delay_seconds"] == 45
-        answer = host.submit("/leagues/public", "/leagues/public/live-delay", seconds="3601")
+        answer = host.submit(
+            "/leagues/public", "/leagues/public/live-delay", live_delay_seconds="3601"
+        )
         assert (answer.status_code, "from 0 to 3600" in answer.text) == (422, True)
 
 

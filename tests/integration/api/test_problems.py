@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
 from ladder.entries import validations
-from ladder.leagues.season_creation import LONGEST_MATCH_HOURS
+from ladder.leagues.hosting import LONGEST_MATCH_HOURS
 from sandbox.match import attempt, referee
 from services.http.body_limits import BodyLimit
 from tests.integration.api.shared import fresh_world as fresh_world

@@ -10,7 +10,7 @@ from ladder.entries import entries, remote_agents
 from ladder.enums import MatchKind
 from ladder.ids import EntryId
 from ladder.leagues import seasons
-from ladder.leagues.season_creation import REMOTE_KEYS
+from ladder.leagues.hosting import REMOTE_KEYS
 from ladder.matches import lease, matches, workers
 from ladder.matches.records import LineupSeat
 from sandbox.box import http_contract

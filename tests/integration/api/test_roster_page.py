@@ -94,7 +94,7 @@ def test_a_roster_above_the_size_limit_is_refused_on_its_page(world: World, is_f
     assert world.client("host").get("/v1/leagues/private/roster")["items"] == []
 
 
-@pytest.mark.parametrize("path", ["/leagues/private/edit", "/new-league", "/leagues/no-such/end"])
+@pytest.mark.parametrize("path", ["/leagues/private/edit", "/new-league", "/seasons/no-such/end"])
 def test_a_form_above_the_size_limit_is_answered_with_a_page(world: World, path: str) -> None:
     with browse(world, "host") as browser:
         refused = browser.http.post(path, data={"title": "x" * 300_000})

@@ -16,7 +16,9 @@ from ladder.entries.deadlines import LONGEST_UPLOAD_SECONDS
 from ladder.errors import Conflict, LadderError, NotFound
 from ladder.ids import AgentId, TeamId
 from ladder.leagues import deadline_extensions, sealed_medals, seasons
+from ladder.leagues.deadline_extensions import NewExtension
 from ladder.people import audit_log
+from ladder.people.records import Viewer
 from tests.integration.ladder.contest import Contest, make_contest
 from tests.integration.ladder.test_fitting import refit
 
@@ -32,7 +34,11 @@ def ago(seconds: float) -> float:
 
 def extend(contest: Contest, team: str, closes_at: datetime) -> deadline_extensions.Extension:
     return deadline_extensions.extend_deadline(
-        contest.conn, contest.season.id, team, closes_at, by=contest.host, reason="ill"
+        contest.conn,
+        Viewer(contest.host, "host"),
+        contest.season.id,
+        team,
+        NewExtension(closes_at=closes_at, reason="ill"),
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 from ladder.entries import entries
 from ladder.enums import LeagueRole, Visibility
 from ladder.errors import NotFound
-from ladder.leagues import leagues, season_notices
+from ladder.leagues import leagues, seasons
 from ladder.notices import feeds, inbox
 from ladder.notices.kinds import Notice, NoticeKind
 from ladder.people.records import STRANGER, Viewer
@@ -28,7 +28,7 @@ def test_public_feeds_hide_private_leagues_and_private_events(contest: Contest) 
     failed = contest.pending(agent)
     validation = contest.validation(failed)
     contest.play(validation, [1] * 4, ["ERROR", "DONE", "DONE", "DONE"])
-    season_notices.record_openings(contest.conn)
+    seasons.record_openings(contest.conn)
     conn, league = contest.conn, contest.league.id
     (shown,) = feeds.public_events(conn, STRANGER, agent_id=agent)
     assert shown.kind is NoticeKind.VALIDATION_PASSED

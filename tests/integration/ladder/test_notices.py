@@ -8,7 +8,7 @@ from ladder.database.db import Connection
 from ladder.entries import entries
 from ladder.enums import LeagueRole, Visibility
 from ladder.ids import EntryId, NoticeId, UserId, is_id
-from ladder.leagues import invitations, leagues, sealed_medals, season_notices, seasons, terms
+from ladder.leagues import invitations, leagues, sealed_medals, seasons, terms
 from ladder.moderation import disqualifications
 from ladder.notices import inbox
 from ladder.notices.events import EventSubject, record_event
@@ -139,7 +139,7 @@ def test_matches_without_faults_tell_nobody(contest: Contest) -> None:
 def test_members_and_entrants_hear_of_the_season_once(contest: Contest) -> None:
     entrant = owner(contest, contest.active())
     for _ in range(2):
-        season_notices.record_openings(contest.conn)
+        seasons.record_openings(contest.conn)
         seasons.set_season_state(contest.conn, contest.season.id, "locked")
     seasons.set_season_state(contest.conn, contest.season.id, "finished")
     told = [NoticeKind.SEASON_OPENED, NoticeKind.SEASON_LOCKED, NoticeKind.SEASON_FINISHED]

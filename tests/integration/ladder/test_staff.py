@@ -14,8 +14,8 @@ from ladder.entries import entries
 from ladder.enums import LeagueRole
 from ladder.errors import Conflict, Forbidden
 from ladder.ids import LeagueId, SubmissionId, TeamId, UserId
-from ladder.leagues import league_update, members, terms
-from ladder.leagues.request_models import LeagueChange
+from ladder.leagues import hosting, members, terms
+from ladder.leagues.settings import LeagueChange
 from ladder.people import audit_log, permissions, teams, users
 from ladder.people.records import Viewer
 from ladder.people.resources import LeagueResource, LogResource
@@ -159,7 +159,7 @@ def test_a_co_host_changes_neither_roles_nor_who_sees_the_league(contest: Contes
         members.change_role(conn, cohost, league, contest.host, None)
     asked = LeagueChange.model_validate({"replay_visibility": "own"})
     with pytest.raises(Forbidden, match="who sees it"):
-        league_update.change_league(conn, cohost, league, asked)
+        hosting.change_league(conn, cohost, league, asked)
     assert {act.act for act in audit_log.list_audits(conn, league.id)} == {"role"}
 
 

@@ -11,7 +11,7 @@ FORMS: Final = {
     # stranger reader rival member grader commentator foreign host
     "/matches/{match}/pin": "404 403 404 403 403 403 404 303",
     "/matches/{match}/unpin": "404 403 404 403 403 403 404 303",
-    "/leagues/{league}/live-delay": "404 403 404 403 403 403 404 422",
+    "/leagues/{league}/live-delay": "303 403 404 403 403 403 404 303",
     "/agents/{agent}/declare": "404 403 404 403 403 403 404 422",
     "/agents/{agent}/remotes": "404 403 404 422 422 422 404 422",
     "/agents/{agent}/resume": "404 403 404 403 403 403 404 422",
@@ -47,7 +47,7 @@ FORMS: Final = {
     "/leagues/{league}/people/requests-mode": "303 403 404 403 403 403 404 303",
     "/leagues/{league}/people/block": "303 403 404 403 403 403 404 303",
     "/leagues/{league}/people/unblock": "303 403 404 403 403 403 404 303",
-    "/leagues/{league}/roster": "404 403 404 403 403 403 404 422",
+    "/leagues/{league}/roster": "303 403 404 403 403 403 404 422",
     "/new-scrim": "303 403 422 422 200 200 200 422",
     "/scrim-requests/{request_key}/{act}": "303 403 404 404 404 404 404 404",
     "/agents/{agent}/scrim-policy": "303 403 404 403 403 403 404 422",
@@ -109,11 +109,11 @@ FORMS: Final = {
     "/tournaments/{tournament}/{act}": "404 403 404 422 422 422 404 422",
     "/leagues/{league}/invitations": "303 403 404 403 403 403 404 422",
     "/leagues/{league}/invitations/{invitation}/revoke": "303 403 404 403 403 403 404 404",
-    "/leagues/{league}/state": "404 403 404 403 403 403 404 422",
-    "/leagues/{league}/end": "404 403 404 403 403 403 404 422",
-    "/leagues/{league}/edit": "404 403 404 403 403 403 404 422",
-    "/leagues/{league}/new-season": "404 403 404 403 403 403 404 422",
-    "/leagues/{league}/rehearsal": "404 403 404 403 403 403 404 422",
+    "/leagues/{league}/state": "303 403 404 403 403 403 404 303",
+    "/seasons/{season}/end": "303 403 404 403 403 403 404 422",
+    "/leagues/{league}/edit": "303 403 404 403 403 403 404 422",
+    "/leagues/{league}/new-season": "303 403 404 403 403 403 404 422",
+    "/leagues/{league}/rehearsal": "303 403 404 403 403 403 404 422",
 }
 
 EXPORTS: Final = {

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from games import GAMES
 from ladder.ids import AgentId, EntryId, SubmissionId, TeamId
+from ladder.leagues.hosting import measures_of
 from ladder.leagues.measures import (
     REWARD,
     Measure,
@@ -24,7 +25,6 @@ from ladder.leagues.measures import (
     student_t_95,
     worst_reward_so_far,
 )
-from ladder.leagues.season_creation import measures_of
 from ladder.matches.pairing import Candidate, EntryRound, next_rounds
 from ladder.matches.pairing.solo_rounds import CATCH_UP
 

@@ -1,70 +1,31 @@
-"""The roster of a league for its hosts, and the export of a season's standings."""
+"""What hosts do with the roster of a league, and the exports of a season."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query, Response
-from pydantic import BaseModel, ConfigDict, Field
+from fastapi import Query, Response
+from pydantic import BaseModel, Field
 
-from ladder.enums import LeagueRole
 from ladder.ids import TeamId
-from ladder.leagues import leagues, records
-from ladder.leagues import rosters as stored
+from ladder.leagues import leagues, records, rosters
 from ladder.leagues.measures import Estimate
+from ladder.leagues.rosters import NewRoster, RosterError, RosterImport, RosterLine
 from ladder.people.permissions import may_manage
 from ladder.standings import leaderboard, participants
 from ladder.standings.board_records import BoardRow
 from ladder.standings.participants import DisqualifiedTeam
-from services.http import permissions
 from services.http.app_state import Db
 from services.http.auth import Anyone, Host, Known
-from services.http.idempotency import Idempotent
-from services.http.lazy_routes import LazyRoute
+from services.http.operations import Operations
 from services.http.paging import Page
 from services.http.participant_export import ExportForm, ParticipantsOut, participants_file
-from services.http.path_parameters import LeagueKey, SeasonKey
 from services.http.problems import ProblemError, problem_responses
 from services.http.spreadsheets import csv_text
+from services.leagues.things import HostedLeague, HostedSeason, LeagueOfSeason, VisibleSeason
 
-router = APIRouter(prefix="/v1", tags=["rosters"], route_class=LazyRoute)
-SAMPLE: Final = "name,team,role,external_id\nAda Lovelace,Engines,competitor,s-1815\n"
-
-
-class NewRoster(BaseModel):
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"csv": SAMPLE}]})
-    csv: Annotated[str, Field(max_length=250_000, description="with a header", examples=[SAMPLE])]
-    dry_run: bool = Field(default=False, description="show what would be created, create nothing")
-
-
-class ImportedLineOut(BaseModel):
-    external_id: str
-    name: str
-    team: str
-    role: LeagueRole
-    change: stored.LineChange
-    code: str | None = Field(
-        description="this person's invitation code; shown only once, when it is new"
-    )
-
-
-class RosterImportOut(BaseModel):
-    dry_run: bool
-    items: list[ImportedLineOut]
-
-
-class RosterLineOut(BaseModel):
-    model_config = ConfigDict(from_attributes=True)
-    external_id: str
-    name: str
-    team: str
-    role: LeagueRole
-    invitation_id: str
-    is_revoked: bool
-    user_id: str | None
-    user_name: str | None
-    team_id: str | None
+operations = Operations("rosters")
 
 
 class FinalStandingOut(BaseModel):
@@ -106,66 +67,40 @@ class FinalStandingsOut(BaseModel):
     items: list[HostFinalStandingOut | FinalStandingOut]
 
 
-@router.post(
+@operations(
+    "POST",
     "/leagues/{league}/roster",
-    summary="Import a roster",
-    response_model=RosterImportOut,
-    responses=problem_responses(403, 404, 409, 429),
+    "Import a roster",
+    takes_key=True,
+    problems=(403, 404, 409, 429),
 )
-def import_roster(
-    league: LeagueKey, body: NewRoster, conn: Db, who: Host, once: Idempotent
-) -> Response:
+def import_roster(conn: Db, viewer: Host, league: HostedLeague, roster: NewRoster) -> RosterImport:
     """Hosts and administrators only. One line a person; each person gets a personal code.
 
     Repeating an import changes nothing and makes no second code. Lines missing from an import stay
     in the roster. To replace a lost code, revoke its invitation and import the line again.
     """
-    found = permissions.hosted_league(conn, who, league)
     try:
-        expected = stored.parse_roster(body.csv)
-    except stored.RosterError as error:
+        people = rosters.parse_roster(roster.csv)
+    except RosterError as error:
         places = [
             {"where": f"line {fault.line}, {fault.column or 'line'}", "message": fault.message}
             for fault in error.faults
         ]
         raise ProblemError("invalid", str(error), errors=places) from None
-
-    def create() -> tuple[RosterImportOut, int]:
-        done = stored.import_roster(conn, found.id, expected, by=who.user_id, is_dry=body.dry_run)
-        items = [
-            ImportedLineOut(
-                external_id=each.expected.external_id,
-                name=each.expected.name,
-                team=each.expected.team,
-                role=each.expected.role,
-                change=each.change,
-                code=each.code,
-            )
-            for each in done
-        ]
-        return RosterImportOut(dry_run=body.dry_run, items=items), 200
-
-    return once.run(create, keep=without_codes)
+    lines = rosters.import_roster(conn, league.id, people, by=viewer.user_id, is_dry=roster.dry_run)
+    return RosterImport(dry_run=roster.dry_run, items=lines)
 
 
-def without_codes(out: RosterImportOut) -> RosterImportOut:
-    items = [item.model_copy(update={"code": None}) for item in out.items]
-    return out.model_copy(update={"items": items})
-
-
-@router.get(
-    "/leagues/{league}/roster", summary="Read the roster", responses=problem_responses(403, 404)
-)
-def read_roster(league: LeagueKey, conn: Db, who: Known) -> Page[RosterLineOut]:
+@operations("GET", "/leagues/{league}/roster", "Read the roster", problems=(403, 404))
+def read_roster(conn: Db, viewer: Known, league: HostedLeague) -> Page[RosterLine]:
     """Hosts and administrators only: the expected people, and who of them joined."""
-    found = permissions.hosted_league(conn, who, league)
-    return Page(
-        items=[RosterLineOut.model_validate(row) for row in stored.list_lines(conn, found.id)]
-    )
+    return Page(items=rosters.list_lines(conn, league.id))
 
 
-@router.get(
+@operations.router.get(
     "/seasons/{season}/standings",
+    tags=[operations.tag],
     summary="Export the standings",
     response_model=FinalStandingsOut,
     responses={
@@ -174,31 +109,30 @@ def read_roster(league: LeagueKey, conn: Db, who: Known) -> Page[RosterLineOut]:
     },
 )
 def export_standings(
-    season: SeasonKey,
+    season: VisibleSeason,
     conn: Db,
-    who: Anyone,
+    viewer: Anyone,
     format: Annotated[Literal["json", "csv"], Query()] = "json",
 ) -> Response:
     """The whole leaderboard, best first. Hosts also get the external ids of the teams' members."""
-    found = permissions.visible_season(conn, who, season)
-    league = leagues.get_league(conn, found.league_id)
-    board = leaderboard.read_board(conn, found.id)
+    league = leagues.get_league(conn, season.league_id)
+    board = leaderboard.read_board(conn, season.id)
     known = None
-    if may_manage(who, records.league_resource(league)):
-        known = stored.external_ids(conn, league.id)
+    if may_manage(viewer, records.league_resource(league)):
+        known = rosters.external_ids(conn, league.id)
     items = [final_standing(row, known) for row in board.rows]
     items += [
         disqualified_standing(row, known)
-        for row in participants.list_disqualified(conn, found.id, board.rows)
+        for row in participants.list_disqualified(conn, season.id, board.rows)
     ]
-    name = f"{league.slug}-{found.number}.{format}"
+    name = f"{league.slug}-{season.number}.{format}"
     headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
     if format == "csv":
         return Response(
             standings_csv(items, known is not None), headers=headers, media_type="text/csv"
         )
     out = FinalStandingsOut(
-        season_id=found.id, state=found.state, revision=board.revision, items=items
+        season_id=season.id, state=season.state, revision=board.revision, items=items
     )
     return Response(out.model_dump_json(), headers=headers, media_type="application/json")
 
@@ -250,13 +184,17 @@ def standings_csv(items: Iterable[FinalStandingOut], is_host: bool) -> str:
     columns = list((HostFinalStandingOut if is_host else FinalStandingOut).model_fields)
     columns.remove("estimates")
     items = list(items)
-    measures = [each.name for each in items[0].estimates] if items else []
+    measures = [estimate.name for estimate in items[0].estimates] if items else []
     measure_columns = [f"{name}{end}" for name in measures for end in ("", "_low", "_high")]
     rows = (
         [
             *(getattr(item, column) for column in columns),
             *(
-                [number for one in item.estimates for number in (one.value, one.low, one.high)]
+                [
+                    number
+                    for estimate in item.estimates
+                    for number in (estimate.value, estimate.low, estimate.high)
+                ]
                 or [None] * len(measure_columns)
             ),
         ]
@@ -265,8 +203,9 @@ def standings_csv(items: Iterable[FinalStandingOut], is_host: bool) -> str:
     return csv_text([*columns, *measure_columns], rows)
 
 
-@router.get(
+@operations.router.get(
     "/seasons/{season}/participants",
+    tags=[operations.tag],
     summary="Export the participants",
     response_model=ParticipantsOut,
     responses={
@@ -275,9 +214,12 @@ def standings_csv(items: Iterable[FinalStandingOut], is_host: bool) -> str:
     },
 )
 def export_participants(
-    season: SeasonKey, conn: Db, who: Known, format: ExportForm = "json"
+    conn: Db,
+    viewer: Known,
+    season: HostedSeason,
+    league: LeagueOfSeason,
+    format: ExportForm = "json",
 ) -> Response:
     """Hosts and administrators only. One row for each person whom the roster expects or who
     competes: whether a submission of the team passed validation, and where the team stands."""
-    found, league = permissions.hosted_season(conn, who, season)
-    return participants_file(conn, league, found, format)
+    return participants_file(conn, league, season, format)
