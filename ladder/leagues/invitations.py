@@ -8,11 +8,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Final, Literal
 
-from psycopg.rows import dict_row
 from pydantic import ConfigDict, Field
 
 from ladder import ids
-from ladder.database.db import Connection, atomic_function
+from ladder.database.db import (
+    Connection,
+    atomic_function,
+    exists,
+    fetch,
+    fetch_one,
+    fetch_optional,
+    insert,
+)
 from ladder.enums import LeagueRole, Visibility
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.field_types import RECORD, AwareDatetime, Line, RequestModel, ShownOnce
@@ -30,13 +37,34 @@ from ladder.slugs import name_key
 
 PREFIX: Final = "join_"
 RANDOM_CHARS: Final = 24
-INVITATION: Final = (
-    "select i.id, i.league_id, i.role, i.label, i.max_uses, (select count(*) from ("
-    "   select user_id from joinings where invitation_id = i.id union"
-    "   select user_id from code_accounts where invitation_id = i.id) as u) as uses,"
-    " i.expires_at, i.revoked_at, i.created_at"
-    " from invitations i"
-)
+INVITATION: Final = """
+    select i.id, i.league_id, i.role, i.label, i.max_uses, u.uses, i.expires_at, i.revoked_at,
+           i.created_at
+    from invitations i
+    cross join lateral (
+        select count(*) as uses
+        from (
+            select user_id from joinings where invitation_id = i.id
+            union
+            select user_id from code_accounts where invitation_id = i.id
+        ) as users
+    ) u
+"""
+VALID: Final = """
+    join leagues l on l.id = i.league_id
+    where i.hash = %(hash)s
+      and i.revoked_at is null
+      and l.state <> 'closed'
+      and (l.visibility <> 'private'
+           or exists (select 1 from roster r where r.invitation_id = i.id))
+      and (exists (select 1 from joinings j where j.invitation_id = i.id and j.user_id = %(user)s)
+           or exists (
+               select 1 from code_accounts a where a.invitation_id = i.id and a.user_id = %(user)s
+           )
+           or (coalesce(i.expires_at > now(), true)
+               and (i.max_uses is null or i.max_uses > u.uses)))
+"""
+"""Codes that admit the person ``user`` now."""
 WRONG_CODE: Final = (
     "this code is mistyped, expired, revoked or used up; ask the host of the league for a new one"
 )
@@ -105,7 +133,7 @@ def create_invitation(
             "visibility: change it to invitation, or add members by role; a"
             " private league takes no codes"
         )
-    made = create_roster_invitation(
+    invitation = create_roster_invitation(
         conn,
         league_id,
         role=role,
@@ -115,7 +143,7 @@ def create_invitation(
         expires_at=expires_at,
     )
     quotas.check_invitation_quota(conn, league_id)
-    return made
+    return invitation
 
 
 def create_roster_invitation(
@@ -133,19 +161,17 @@ def create_roster_invitation(
         raise Invalid("role", "a code can make competitors or viewers; hosts give other roles")
     code = PREFIX + "".join(secrets.choice(LETTERS) for _ in range(RANDOM_CHARS))
     invitation_id = InvitationId(ids.new_id("inv"))
-    conn.execute(
-        "insert into invitations (id, league_id, role, label, hash, max_uses, expires_at,"
-        " created_by) values (%s, %s, %s, %s, %s, %s, %s, %s)",
-        (
-            invitation_id,
-            league_id,
-            LeagueRole(role).value,
-            label,
-            _hash_code(code),
-            max_uses,
-            expires_at,
-            created_by,
-        ),
+    insert(
+        conn,
+        "invitations",
+        id=invitation_id,
+        league_id=league_id,
+        role=LeagueRole(role).value,
+        label=label,
+        hash=_hash_code(code),
+        max_uses=max_uses,
+        expires_at=expires_at,
+        created_by=created_by,
     )
     return get_invitation(conn, league_id, invitation_id), code
 
@@ -154,22 +180,29 @@ def get_invitation(
     conn: Connection, league_id: LeagueId, invitation_id: InvitationId
 ) -> Invitation:
     """Returns an invitation of this league. Raises NotFound."""
-    found = _select_invitations(
-        conn, "where i.id = %s and i.league_id = %s", (invitation_id, league_id)
+    return fetch_one(
+        conn,
+        Invitation,
+        f"{INVITATION} where i.id = %(id)s and i.league_id = %(league)s",
+        {"id": invitation_id, "league": league_id},
+        missing=NotFound.of("invitation"),
     )
-    if not found:
-        raise NotFound.of("invitation")
-    return found[0]
 
 
 def list_invitations(
     conn: Connection, league_id: LeagueId, after: InvitationId | None = None, limit: int = 50
 ) -> list[Invitation]:
     """A league's invitations, newest first, including revoked and used ones."""
-    return _select_invitations(
+    return fetch(
         conn,
-        "where i.league_id = %s and (%s::text is null or i.id < %s) order by i.id desc limit %s",
-        (league_id, after, after, limit),
+        Invitation,
+        f"""
+        {INVITATION}
+        where i.league_id = %(league)s and (%(after)s::text is null or i.id < %(after)s)
+        order by i.id desc
+        limit %(limit)s
+        """,
+        {"league": league_id, "after": after, "limit": limit},
     )
 
 
@@ -178,8 +211,11 @@ def revoke_invitation(
 ) -> Invitation:
     """Revokes a code; its members stay. A repeat is no error. Raises NotFound."""
     conn.execute(
-        "update invitations set revoked_at = coalesce(revoked_at, now())"
-        " where id = %s and league_id = %s",
+        """
+        update invitations
+        set revoked_at = coalesce(revoked_at, now())
+        where id = %s and league_id = %s
+        """,
         (invitation_id, league_id),
     )
     return get_invitation(conn, league_id, invitation_id)
@@ -191,21 +227,14 @@ def read_code(conn: Connection, user_id: UserId | None, code: str) -> tuple[Invi
     For a person who has already joined by the code, it stays valid until revoked. ``user_id`` is
     None for a person without an account.
     """
-    found = _select_invitations(
+    invitation = fetch_one(
         conn,
-        "join leagues l on l.id = i.league_id where i.hash = %s and i.revoked_at is null"
-        " and l.state <> 'closed' and (l.visibility <> 'private' or exists ("
-        "   select 1 from roster r where r.invitation_id = i.id)) and (exists ("
-        "   select 1 from joinings j where j.invitation_id = i.id and j.user_id = %s) or exists ("
-        "   select 1 from code_accounts a where a.invitation_id = i.id and a.user_id = %s)"
-        " or (coalesce(i.expires_at > now(), true) and (i.max_uses is null or i.max_uses >"
-        "   (select count(*) from (select user_id from joinings where invitation_id = i.id union"
-        "     select user_id from code_accounts where invitation_id = i.id) as u))))",
-        (_hash_code(code.strip()), user_id, user_id),
+        Invitation,
+        f"{INVITATION} {VALID}",
+        {"hash": _hash_code(code.strip()), "user": user_id},
+        missing=NotFound(WRONG_CODE, field="code"),
     )
-    if not found:
-        raise NotFound(WRONG_CODE, field="code")
-    return found[0], leagues.get_league(conn, found[0].league_id)
+    return invitation, leagues.get_league(conn, invitation.league_id)
 
 
 def inviter_name(conn: Connection, invitation_id: InvitationId) -> str | None:
@@ -213,11 +242,17 @@ def inviter_name(conn: Connection, invitation_id: InvitationId) -> str | None:
 
     Only for readers who hold the code. The page of invitations tells the host that they see it.
     """
-    row = conn.execute(
-        "select u.name from invitations i join users u on u.id = i.created_by where i.id = %s",
-        (invitation_id,),
-    ).fetchone()
-    return None if row is None else str(row[0])
+    return fetch_optional(
+        conn,
+        str,
+        """
+        select u.name
+        from invitations i
+        join users u on u.id = i.created_by
+        where i.id = %(invitation)s
+        """,
+        {"invitation": invitation_id},
+    )
 
 
 def lock_code(conn: Connection, user_id: UserId | None, code: str) -> tuple[Invitation, League]:
@@ -230,24 +265,11 @@ def lock_code(conn: Connection, user_id: UserId | None, code: str) -> tuple[Invi
 
 def reserve_code(conn: Connection, invitation_id: InvitationId, user_id: UserId) -> None:
     """Counts a locked code as used by a person who signed up with it and has not joined yet."""
-    conn.execute(
-        "insert into code_accounts (invitation_id, user_id) values (%s, %s)",
-        (invitation_id, user_id),
-    )
+    insert(conn, "code_accounts", invitation_id=invitation_id, user_id=user_id)
 
 
 def _hash_code(code: str) -> bytes:
     return hashlib.sha256(code.encode()).digest()
-
-
-def _select_invitations(
-    conn: Connection, tail: str, arguments: tuple[object, ...]
-) -> list[Invitation]:
-    with conn.cursor(row_factory=dict_row) as cur:
-        return [
-            Invitation(**{**row, "role": LeagueRole(row["role"])})
-            for row in cur.execute(f"{INVITATION} {tail}", arguments)
-        ]
 
 
 ORDER: Final = (LeagueRole.VIEWER, LeagueRole.COMPETITOR, LeagueRole.CO_HOST, LeagueRole.HOST)
@@ -284,14 +306,15 @@ def join_league(
     had = members.role_of(conn, league.id, user_id)
     if had in STAFF:
         raise Conflict(f"you are {had} of this league: you cannot take another role by a code")
-    used = conn.execute(
-        "select 1 from joinings where invitation_id = %s and user_id = %s",
-        (invitation.id, user_id),
-    ).fetchone()
-    if used is not None and had is None:
+    has_joined = exists(
+        conn,
+        "select 1 from joinings where invitation_id = %(invitation)s and user_id = %(user)s",
+        {"invitation": invitation.id, "user": user_id},
+    )
+    if has_joined and had is None:
         raise NotFound(WRONG_CODE, field="code")  # a host has removed this member
     role = invitation.role if had is None else max(invitation.role, had, key=ORDER.index)
-    if used is not None and had is not None:
+    if has_joined and had is not None:
         role = had
     leagues.set_member_role(conn, league.id, user_id, role)
     terms.write_agreement(conn, league.id, user_id, settings)
@@ -338,23 +361,29 @@ def _join_roster_team(conn: Connection, league_id: LeagueId, name: str, user_id:
     """
     digest = team_digest(name)
     conn.execute("select pg_advisory_xact_lock(hashtext(%s))", (f"{league_id} {digest.hex()}",))
-    row = conn.execute(
-        "select t.id from roster_teams r join teams t on t.id = r.team_id"
-        " where r.league_id = %s and r.name_digest = %s"
-        " and t.ended_at is null",
-        (league_id, digest),
-    ).fetchone()
-    if row is None:
+    team_id = fetch_optional(
+        conn,
+        TeamId,
+        """
+        select t.id
+        from roster_teams r
+        join teams t on t.id = r.team_id
+        where r.league_id = %(league)s and r.name_digest = %(digest)s and t.ended_at is null
+        """,
+        {"league": league_id, "digest": digest},
+    )
+    if team_id is None:
         slug = leagues.get_league(conn, league_id).slug
-        made = users.create_own_team(conn, name, user_id, f"{name} ({slug})")
+        team = users.create_own_team(conn, name, user_id, f"{name} ({slug})")
         conn.execute(
-            "insert into roster_teams (league_id, name_digest, team_id)"
-            " values (%s, %s, %s)"
-            " on conflict (league_id, name_digest) do update set team_id = excluded.team_id",
-            (league_id, digest, made.id),
+            """
+            insert into roster_teams (league_id, name_digest, team_id)
+            values (%s, %s, %s)
+            on conflict (league_id, name_digest) do update set team_id = excluded.team_id
+            """,
+            (league_id, digest, team.id),
         )
-        return made.id
-    team_id = TeamId(row[0])
+        return team.id
     if all(team.id != team_id for team in users.teams_of(conn, user_id)):
         teams.add_member(conn, team_id, user_id, user_id)
     return team_id

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from psycopg.rows import class_row
 from pydantic import ConfigDict
 
-from ladder.database.db import Connection, atomic_function
+from ladder.database.db import Connection, atomic_function, fetch, fetch_optional
 from ladder.errors import Conflict, Forbidden
 from ladder.field_types import RECORD, FilledLine, RequestModel
 from ladder.ids import LeagueId, TeamId, UserId
@@ -39,13 +38,19 @@ def list_blocks(
     conn: Connection, league_id: LeagueId, after: UserId | None = None, limit: int = 50
 ) -> list[LeagueBlock]:
     """Returns the blocked people of a league by user id, after ``after``."""
-    with conn.cursor(row_factory=class_row(LeagueBlock)) as cur:
-        return cur.execute(
-            "select b.user_id, u.name, b.reason, b.created_at from league_blocks b"
-            " join users u on u.id = b.user_id where b.league_id = %s and b.user_id > %s"
-            " order by b.user_id limit %s",
-            (league_id, after or "", limit),
-        ).fetchall()
+    return fetch(
+        conn,
+        LeagueBlock,
+        """
+        select b.user_id, u.name, b.reason, b.created_at
+        from league_blocks b
+        join users u on u.id = b.user_id
+        where b.league_id = %(league)s and b.user_id > %(after)s
+        order by b.user_id
+        limit %(limit)s
+        """,
+        {"league": league_id, "after": after or "", "limit": limit},
+    )
 
 
 @atomic_function
@@ -61,15 +66,22 @@ def block_person(
     role = members.role_of(conn, league.id, user_id)
     if role is not None and role not in members.PLAIN:
         raise Conflict(f"take the role first: this person is {role} of the league", field="user")
+    values = {"league": league.id, "user": user_id, "reason": reason, "by": by.user_id}
     conn.execute(
-        "insert into league_blocks (league_id, user_id, reason, by_user) values (%s, %s, %s, %s)"
-        " on conflict (league_id, user_id) do update set reason = excluded.reason",
-        (league.id, user_id, reason, by.user_id),
+        """
+        insert into league_blocks (league_id, user_id, reason, by_user)
+        values (%(league)s, %(user)s, %(reason)s, %(by)s)
+        on conflict (league_id, user_id) do update set reason = excluded.reason
+        """,
+        values,
     )
     conn.execute(
-        "update join_requests set state = 'declined', answered_at = now(), answered_by = %s,"
-        " answer = %s where league_id = %s and user_id = %s and state = 'waiting'",
-        (by.user_id, reason, league.id, user_id),
+        """
+        update join_requests
+        set state = 'declined', answered_at = now(), answered_by = %(by)s, answer = %(reason)s
+        where league_id = %(league)s and user_id = %(user)s and state = 'waiting'
+        """,
+        values,
     )
     leagues.set_member_role(conn, league.id, user_id, None)
     audit_log.record_audit(
@@ -94,23 +106,33 @@ def unblock_person(
 
 def refuse_blocked_person(conn: Connection, league_id: LeagueId, user_id: UserId) -> None:
     """Raises Forbidden with the reason if a host blocked this person from the league."""
-    row = conn.execute(
-        "select reason from league_blocks where league_id = %s and user_id = %s",
-        (league_id, user_id),
-    ).fetchone()
-    if row is not None:
-        raise Forbidden(f"A host blocked you from this league: {row[0]}")
+    reason = fetch_optional(
+        conn,
+        str,
+        "select reason from league_blocks where league_id = %(league)s and user_id = %(user)s",
+        {"league": league_id, "user": user_id},
+    )
+    if reason is not None:
+        raise Forbidden(f"A host blocked you from this league: {reason}")
 
 
 def refuse_team_with_blocked_person(conn: Connection, league_id: LeagueId, team_id: TeamId) -> None:
     """Raises Conflict if a person of this team is blocked. The caller has locked the league."""
-    row = conn.execute(
-        "select u.name from league_blocks b join memberships p on p.user_id = b.user_id"
-        " join users u on u.id = b.user_id where b.league_id = %s and p.team_id = %s"
-        " order by u.id limit 1",
-        (league_id, team_id),
-    ).fetchone()
-    if row is not None:
+    name = fetch_optional(
+        conn,
+        str,
+        """
+        select u.name
+        from league_blocks b
+        join memberships p on p.user_id = b.user_id
+        join users u on u.id = b.user_id
+        where b.league_id = %(league)s and p.team_id = %(team)s
+        order by u.id
+        limit 1
+        """,
+        {"league": league_id, "team": team_id},
+    )
+    if name is not None:
         raise Conflict(
-            f"a host blocked {row[0]} from this league: no team with this person enters it"
+            f"a host blocked {name} from this league: no team with this person enters it"
         )

@@ -90,7 +90,7 @@ class Estimate:
 
 
 def add_game(
-    measures: Sequence[Measure], totals: Totals, told: Mapping[str, float | None]
+    measures: Sequence[Measure], totals: Totals, values: Mapping[str, float | None]
 ) -> dict[str, Sums]:
     """Returns the totals with one more game; measures without a value stay the same.
 
@@ -98,9 +98,9 @@ def add_game(
     """
     after = dict(totals)
     for measure in measures:
-        if measure.of is not None and not told.get(measure.of):
+        if measure.of is not None and not values.get(measure.of):
             continue
-        value = told.get(measure.name)
+        value = values.get(measure.name)
         if value is not None:
             games, total, squares = after.get(measure.name, NOTHING)
             after[measure.name] = (games + 1, total + value, squares + value * value)
@@ -108,7 +108,7 @@ def add_game(
                 worst = _worse_of(measure, after.get(WORST, NOTHING)[1], value)
                 if worst:
                     after[WORST] = (1, worst, 0.0)
-        elif measure.name == REWARD.name in told:
+        elif measure.name == REWARD.name in values:
             after[UNPAID] = (after.get(UNPAID, NOTHING)[0] + 1, 0.0, 0.0)
     return after
 
@@ -134,20 +134,20 @@ def estimates(
 ) -> tuple[Estimate, ...]:
     """Returns an estimate for each measure in order; a failed game's reward counts as ``worst``."""
     unpaid = totals.get(UNPAID, NOTHING)[0]
-    found = []
-    for each in measures:
-        games, total, squares = totals.get(each.name, NOTHING)
-        if unpaid and each.name == REWARD.name:
+    estimated = []
+    for measure in measures:
+        games, total, squares = totals.get(measure.name, NOTHING)
+        if unpaid and measure.name == REWARD.name:
             games, total, squares = (
                 games + unpaid,
                 total + unpaid * worst,
                 squares + unpaid * worst * worst,
             )
-        found.append(_estimate(each, (games, total, squares)))
-    return tuple(found)
+        estimated.append(_estimate(measure, (games, total, squares)))
+    return tuple(estimated)
 
 
-def sort_key(measures: Sequence[Measure], found: Sequence[Estimate]) -> tuple[float, ...]:
+def sort_key(measures: Sequence[Measure], values: Sequence[Estimate]) -> tuple[float, ...]:
     """Returns the sort key, best first; entries with equal keys share a rank. Unknown is last.
 
     A share sorts by the lower end of its interval. Otherwise a lucky late entry with few games
@@ -156,21 +156,21 @@ def sort_key(measures: Sequence[Measure], found: Sequence[Estimate]) -> tuple[fl
     later digits depend on the order of results.
     """
     return tuple(
-        _comparable_value(measure, one) for measure, one in zip(measures, found, strict=True)
+        _comparable_value(measure, value) for measure, value in zip(measures, values, strict=True)
     )
 
 
-def _comparable_value(measure: Measure, one: Estimate) -> float:
-    counts = one.value
+def _comparable_value(measure: Measure, estimate: Estimate) -> float:
+    counts = estimate.value
     if measure.kind is MeasureKind.SHARE:
-        counts = one.low if measure.is_higher_better else one.high
+        counts = estimate.low if measure.is_higher_better else estimate.high
     if counts is None:
         return math.inf
     return float(f"{-counts if measure.is_higher_better else counts:.{DIGITS}g}")
 
 
-def _worse_of(measure: Measure, one: float, two: float) -> float:
-    return min(one, two) if measure.is_higher_better else max(one, two)
+def _worse_of(measure: Measure, first: float, second: float) -> float:
+    return min(first, second) if measure.is_higher_better else max(first, second)
 
 
 def _estimate(measure: Measure, sums: Sums) -> Estimate:

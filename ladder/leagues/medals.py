@@ -94,9 +94,9 @@ def parse_line(value: float | str) -> tuple[str, float]:
     """Returns the reference agent of a line, or "", and the distance from its score or from 0."""
     if not isinstance(value, str):
         return "", float(value)
-    found = NAMED_LINE.fullmatch(value)
-    assert found is not None, value
-    name, sign, distance = found.groups()
+    match = NAMED_LINE.fullmatch(value)
+    assert match is not None, value
+    name, sign, distance = match.groups()
     number = min(float(distance or 0), FARTHEST_SCORE)
     return name, -number if sign == "-" else number
 
@@ -199,18 +199,18 @@ class MedalRules:
         """
         ranks = [rank for rank, _ in ranked]
         kept = [None] * len(ranked) if sealed is None else sealed
-        given: list[Medal | None] = [None] * len(ranked)
+        awarded: list[Medal | None] = [None] * len(ranked)
         for n, medal in reversed(list(enumerate(BEST_FIRST))):
             if self.lines is not None:
                 earned = [score >= self.lines[n] for _, score in ranked]
-                holds = [_is_medal_at_least(one, medal) for one in kept]
+                holds = [_is_medal_at_least(held, medal) for held in kept]
             else:
-                holds = [_is_medal_at_least(one, medal) for one in kept]
+                holds = [_is_medal_at_least(held, medal) for held in kept]
                 earned = _teams_within_cut(self.cuts(teams)[n], ranks, counted_as or ranks, holds)
             for place, (has, is_kept) in enumerate(zip(earned, holds, strict=True)):
                 if has or is_kept:
-                    given[place] = medal
-        return given
+                    awarded[place] = medal
+        return awarded
 
     def to_json(self) -> dict[str, Any]:
         """Returns the rules as JSON for the season's row."""
@@ -239,15 +239,15 @@ def _teams_within_cut(
     cut: int, ranks: Sequence[int], counted_as: Sequence[Hashable], holds: Sequence[bool]
 ) -> list[bool]:
     """Whether each team gets a place: sealed teams, then the best ranks that still fit."""
-    kept = {each for each, is_kept in zip(counted_as, holds, strict=True) if is_kept}
+    kept = {team for team, is_kept in zip(counted_as, holds, strict=True) if is_kept}
     free = max(0, cut - len(kept))
-    others = {(each, rank) for each, rank in zip(counted_as, ranks, strict=True)}
-    last = max(sorted(rank for each, rank in others if each not in kept)[:free], default=0)
-    return [each in kept or rank <= last for each, rank in zip(counted_as, ranks, strict=True)]
+    others = {(team, rank) for team, rank in zip(counted_as, ranks, strict=True)}
+    last = max(sorted(rank for team, rank in others if team not in kept)[:free], default=0)
+    return [team in kept or rank <= last for team, rank in zip(counted_as, ranks, strict=True)]
 
 
-def _is_medal_at_least(one: Medal | None, other: Medal) -> bool:
-    return one is not None and BEST_FIRST.index(one) <= BEST_FIRST.index(other)
+def _is_medal_at_least(medal: Medal | None, other: Medal) -> bool:
+    return medal is not None and BEST_FIRST.index(medal) <= BEST_FIRST.index(other)
 
 
 def _cut_ranks_of_shares(

@@ -11,7 +11,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from ladder.database.db import Connection, atomic_function
+from ladder.database.db import (
+    Connection,
+    atomic_function,
+    exists,
+    fetch,
+    fetch_one,
+    fetch_optional,
+)
 from ladder.enums import LeagueRole
 from ladder.errors import Conflict, Forbidden
 from ladder.field_types import RECORD, RequestModel
@@ -23,6 +30,21 @@ from ladder.people.permissions import may_appoint
 from ladder.people.records import Viewer
 from ladder.people.roles import ROLE, SEASON_STAFF, STAFF
 
+MEMBERS: Final = " ".join(
+    (
+        "select u.id as user_id, u.name,",
+        ROLE,
+        "as role, m.created_at as joined_at",
+        "from league_members m join users u on u.id = m.user_id",
+    )
+)
+STAFF_OF_TEAM: Final = " ".join(
+    (
+        "select concat(u.name, ' ', d.task) from",
+        SEASON_STAFF,
+        "d join memberships p on p.user_id = d.user_id join users u on u.id = d.user_id",
+    )
+)
 PLAIN: Final = (LeagueRole.COMPETITOR, LeagueRole.VIEWER)
 """Roles that a co-host may give and take."""
 
@@ -46,30 +68,38 @@ def list_members(
     conn: Connection, league_id: LeagueId, after: UserId | None = None, limit: int = 200
 ) -> list[Member]:
     """Returns the members of a league by user id, after ``after``."""
-    rows = conn.execute(
-        f"select u.id, u.name, {ROLE}, m.created_at"  # noqa: S608
-        " from league_members m join users u on u.id = m.user_id"
-        " where m.league_id = %s and u.id > %s order by u.id limit %s",
-        (league_id, after or "", limit),
+    return fetch(
+        conn,
+        Member,
+        f"""
+        {MEMBERS}
+        where m.league_id = %(league)s and u.id > %(after)s
+        order by u.id
+        limit %(limit)s
+        """,
+        {"league": league_id, "after": after or "", "limit": limit},
     )
-    return [Member(user_id, name, LeagueRole(role), at) for user_id, name, role, at in rows]
 
 
 def count_members(conn: Connection, league_id: LeagueId) -> int:
     """Returns the number of people in a league, hosts too."""
-    row = conn.execute(
-        "select count(*) from league_members where league_id = %s", (league_id,)
-    ).fetchone()
-    return row[0] if row else 0
+    return fetch_one(
+        conn,
+        int,
+        "select count(*) from league_members where league_id = %(league)s",
+        {"league": league_id},
+    )
 
 
 def role_of(conn: Connection, league_id: LeagueId, user_id: UserId) -> LeagueRole | None:
     """Returns a person's role in a league; None without one."""
-    row = conn.execute(
-        f"select {ROLE} from league_members where league_id = %s and user_id = %s",  # noqa: S608
-        (league_id, user_id),
-    ).fetchone()
-    return None if row is None else LeagueRole(row[0])
+    member = fetch_optional(
+        conn,
+        Member,
+        f"{MEMBERS} where m.league_id = %(league)s and m.user_id = %(user)s",
+        {"league": league_id, "user": user_id},
+    )
+    return None if member is None else member.role
 
 
 @atomic_function
@@ -126,17 +156,21 @@ def replace_role(
 
 
 def _is_blocked(conn: Connection, league: League, user_id: UserId) -> bool:
-    row = conn.execute(
-        "select 1 from league_blocks where league_id = %s and user_id = %s", (league.id, user_id)
-    ).fetchone()
-    return row is not None
+    return exists(
+        conn,
+        "select 1 from league_blocks where league_id = %(league)s and user_id = %(user)s",
+        {"league": league.id, "user": user_id},
+    )
 
 
 def _refuse_last_host(conn: Connection, league: League) -> None:
-    row = conn.execute(
-        "select count(*) from league_members where league_id = %s and role = 'host'", (league.id,)
-    ).fetchone()
-    if row is None or row[0] <= 1:
+    hosts = fetch_one(
+        conn,
+        int,
+        "select count(*) from league_members where league_id = %(league)s and role = 'host'",
+        {"league": league.id},
+    )
+    if hosts <= 1:
         raise Conflict("name another host first: this is the last host of the league", field="role")
 
 
@@ -156,12 +190,18 @@ class StaffMember:
 
 def list_staff(conn: Connection, league_id: LeagueId) -> list[StaffMember]:
     """Returns the graders and commentators of a league, by user id."""
-    rows = conn.execute(
-        "select u.id, u.name, m.duty from league_members m join users u on u.id = m.user_id"
-        " where m.league_id = %s and m.duty = any (%s) order by u.id",
-        (league_id, list(STAFF)),
+    return fetch(
+        conn,
+        StaffMember,
+        """
+        select u.id as user_id, u.name, m.duty as role
+        from league_members m
+        join users u on u.id = m.user_id
+        where m.league_id = %(league)s and m.duty = any (%(staff)s)
+        order by u.id
+        """,
+        {"league": league_id, "staff": list(STAFF)},
     )
-    return [StaffMember(user_id, name, LeagueRole(role)) for user_id, name, role in rows]
 
 
 def refuse_competitor_as_staff(conn: Connection, league_id: LeagueId, user_id: UserId) -> None:
@@ -169,14 +209,24 @@ def refuse_competitor_as_staff(conn: Connection, league_id: LeagueId, user_id: U
 
     The caller has locked the league, so that no team enters at the same moment.
     """
-    row = conn.execute(
-        "select u.name from users u where u.id = %s and exists ("
-        "  select 1 from season_competitors c join seasons s on s.id = c.season_id"
-        "  where c.user_id = u.id and s.league_id = %s and s.state <> 'finished')",
-        (user_id, league_id),
-    ).fetchone()
-    if row is not None:
-        raise Conflict(COMPETES.format(row[0]), field="role")
+    name = fetch_optional(
+        conn,
+        str,
+        """
+        select u.name
+        from users u
+        where u.id = %(user)s
+          and exists (
+              select 1
+              from season_competitors c
+              join seasons s on s.id = c.season_id
+              where c.user_id = u.id and s.league_id = %(league)s and s.state <> 'finished'
+          )
+        """,
+        {"user": user_id, "league": league_id},
+    )
+    if name is not None:
+        raise Conflict(COMPETES.format(name), field="role")
 
 
 def refuse_team_with_staff(conn: Connection, season: Season, team_id: TeamId) -> None:
@@ -186,13 +236,16 @@ def refuse_team_with_staff(conn: Connection, season: Season, team_id: TeamId) ->
     Locks the league for the caller's transaction, so that nobody of the team becomes one meanwhile.
     """
     conn.execute("select 1 from leagues where id = %s for share", (season.league_id,))
-    row = conn.execute(
-        f"select u.name, d.task from {SEASON_STAFF} d join memberships p on p.user_id = d.user_id"  # noqa: S608
-        " join users u on u.id = d.user_id"
-        " where d.season_id = %s and p.team_id = %s order by u.id limit 1",
-        (season.id, team_id),
-    ).fetchone()
-    if row is not None:
-        raise Conflict(
-            f"{row[0]} {row[1]} of this league: no team with this person competes in this season"
-        )
+    person = fetch_optional(
+        conn,
+        str,
+        f"""
+        {STAFF_OF_TEAM}
+        where d.season_id = %(season)s and p.team_id = %(team)s
+        order by u.id
+        limit 1
+        """,
+        {"season": season.id, "team": team_id},
+    )
+    if person is not None:
+        raise Conflict(f"{person} of this league: no team with this person competes in this season")

@@ -8,9 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from psycopg.rows import class_row
-
-from ladder.database.db import Connection, atomic_function
+from ladder.database.db import Connection, atomic_function, fetch
 from ladder.ids import SeasonId, TeamId
 from ladder.leagues.medals import BEST_FIRST, Medal
 
@@ -32,27 +30,44 @@ class SealedMedal:
 
 def sealed_medals_of_season(conn: Connection, season_id: SeasonId) -> dict[TeamId, Medal]:
     """Returns each team's best sealed class that is not revoked."""
-    rows = conn.execute(
-        "select s.team_id, s.medal from sealed_medals s where s.season_id = %s and not exists ("
-        "   select 1 from unsealed_medals u where u.season_id = s.season_id"
-        "   and u.team_id = s.team_id and u.version = s.version)",
-        (season_id,),
-    ).fetchall()
-    by_rank = sorted(rows, key=lambda row: BEST_FIRST.index(Medal(row[1])), reverse=True)
-    return {TeamId(team): Medal(medal) for team, medal in by_rank}
+    sealed = fetch(
+        conn,
+        lambda team_id, medal: (TeamId(team_id), Medal(medal)),
+        """
+        select s.team_id, s.medal
+        from sealed_medals s
+        where s.season_id = %(season)s
+          and not exists (
+              select 1
+              from unsealed_medals u
+              where u.season_id = s.season_id
+                and u.team_id = s.team_id
+                and u.version = s.version
+          )
+        """,
+        {"season": season_id},
+    )
+    return dict(sorted(sealed, key=lambda row: BEST_FIRST.index(row[1]), reverse=True))
 
 
 def list_sealed_medals(conn: Connection, season_id: SeasonId) -> list[SealedMedal]:
     """Returns all seals of a season, newest first, revoked ones included."""
-    with conn.cursor(row_factory=class_row(SealedMedal)) as cur:
-        return cur.execute(
-            "select s.team_id, t.name as team_name, s.medal, s.chance, s.version, s.sealed_at,"
-            " u.unsealed_at, u.audit_id from sealed_medals s join teams t on t.id = s.team_id"
-            " left join unsealed_medals u on u.season_id = s.season_id and u.team_id = s.team_id"
-            " and u.version = s.version where s.season_id = %s"
-            " order by s.version desc, s.chance desc, s.team_id",
-            (season_id,),
-        ).fetchall()
+    return fetch(
+        conn,
+        SealedMedal,
+        """
+        select s.team_id, t.name as team_name, s.medal, s.chance, s.version, s.sealed_at,
+               u.unsealed_at, u.audit_id
+        from sealed_medals s
+        join teams t on t.id = s.team_id
+        left join unsealed_medals u on u.season_id = s.season_id
+                                   and u.team_id = s.team_id
+                                   and u.version = s.version
+        where s.season_id = %(season)s
+        order by s.version desc, s.chance desc, s.team_id
+        """,
+        {"season": season_id},
+    )
 
 
 def unseal_all_medals(conn: Connection, season_id: SeasonId, audit_id: str) -> None:
@@ -68,16 +83,26 @@ def unseal_medals(conn: Connection, season_id: SeasonId, team_id: TeamId, audit_
 
     The next standing may seal medals again; a finished season gets that standing immediately.
     """
-    taken = conn.execute(
-        "insert into unsealed_medals (season_id, team_id, version, audit_id)"
-        " select season_id, team_id, version, %s from sealed_medals"
-        " where season_id = %s and team_id = %s on conflict do nothing",
-        (audit_id, season_id, team_id),
+    revoked = conn.execute(
+        """
+        insert into unsealed_medals (season_id, team_id, version, audit_id)
+        select season_id, team_id, version, %(audit)s
+        from sealed_medals
+        where season_id = %(season)s and team_id = %(team)s
+        on conflict do nothing
+        """,
+        {"audit": audit_id, "season": season_id, "team": team_id},
     ).rowcount
-    if taken:
+    if revoked:
         conn.execute(
-            "update seasons set official_is_stale = true, is_sealed = false, final_version = null,"
-            " revision = revision + 1 where id = %s",
-            (season_id,),
+            """
+            update seasons
+            set official_is_stale = true,
+                is_sealed = false,
+                final_version = null,
+                revision = revision + 1
+            where id = %(season)s
+            """,
+            {"season": season_id},
         )
-    return taken
+    return revoked

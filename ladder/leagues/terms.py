@@ -234,9 +234,12 @@ def refuse_unagreed_settings(
     ).fetchall()
     people = sum(
         count
-        for seen, shown, agreed_remote, count in rows
+        for visibility_agreed, replays_agreed, agreed_remote, count in rows
         if not is_covered_by(
-            TermsSettings(Visibility(seen), ReplayVisibility(shown), agreed_remote), asked
+            TermsSettings(
+                Visibility(visibility_agreed), ReplayVisibility(replays_agreed), agreed_remote
+            ),
+            asked,
         )
     )
     row = conn.execute(
