@@ -32,12 +32,9 @@ from ladder.people.identity_visits import ProviderClient, check_issuers
 from ladder.people.passwords import PasswordHashing
 from ladder.settings import Settings
 from ladder.standings.board_updates import read_next_board
+from services.agents import uploads as agent_uploads
 from services.api import (
-    agents,
-    anchors,
     comparisons,
-    declared_entry,
-    entries,
     feed,
     forks,
     health,
@@ -47,12 +44,9 @@ from services.api import (
     live,
     matches,
     metrics,
-    remote_agents,
-    runtime_profiles,
     scrims,
     search,
     season_certainty,
-    submissions,
 )
 from services.http import auth, etags, problems
 from services.http.app_state import (
@@ -94,14 +88,7 @@ ROUTERS: Final = (
     leaderboard.router,  # first, because it is read most: routes are tried in order
     feed.router,
     *(operations.router for operations in pages.FEATURES),
-    anchors.router,
     season_certainty.router,
-    declared_entry.router,
-    agents.router,
-    submissions.router,
-    remote_agents.router,
-    runtime_profiles.router,
-    entries.router,
     insights.router,
     matches.router,
     live.router,
@@ -268,7 +255,7 @@ def needs_token(dependant: Dependant) -> bool:
     """Whether the route refuses anonymous callers."""
     checks = (
         auth.require_scopes,
-        submissions.plan_upload,
+        agent_uploads.plan_upload,
         plan_channel,
         machine_blobs.machine_of_request,
     )

@@ -15,10 +15,10 @@ from ladder.errors import Invalid
 from ladder.ids import AgentId
 from ladder.slugs import is_named, name_key, normal_text
 
-NAME: Final = (
-    "select a.id, a.slug, a.name, t.slug as team_slug, t.name as team_name"
-    " from agents a join teams t on t.id = a.team_id"
-)
+NAME: Final = """
+    select a.id, a.slug, a.name, t.slug as team_slug, t.name as team_name
+    from agents a join teams t on t.id = a.team_id
+    """
 TEAM: Final = attrgetter("team_slug")
 OTHER: Final = 3
 """Distance of a text from a name that it does not mean."""
@@ -51,57 +51,57 @@ def select_names(conn: Connection, tail: LiteralString, values: Sequence[Any]) -
         return cur.execute(f"{NAME} {tail}", values).fetchall()
 
 
-def choose_agent(known: Sequence[AgentName], text: str, field: str, missing: str) -> AgentId:
+def choose_agent(names: Sequence[AgentName], text: str, field: str, missing: str) -> AgentId:
     """The one agent with this id or name; ``team/agent`` names the team too.
 
     Exact names precede those in another case, and these precede equal slugs. Raises Invalid for
     the field, with the message ``missing`` if no agent has the name.
     """
-    found = [one for one in known if one.id == text] or _closest(known, text)
-    if not found:
+    fitting = [name for name in names if name.id == text] or _closest(names, text)
+    if not fitting:
         raise Invalid(field, missing)
-    if len(found) == 1:
-        return found[0].id
-    teams = sorted({one.team_name for one in found})
-    if "/" not in text and len(teams) == len(found):
-        named = ", ".join(teams[:MOST_TOLD])
-        raise Invalid(field, f"write TEAM/{text}: several teams have this agent ({named})")
-    named = ", ".join(f"{one.name} of {one.team_name} is {one.id}" for one in found[:MOST_TOLD])
-    raise Invalid(field, f"write an id: several agents have this name ({named})")
+    if len(fitting) == 1:
+        return fitting[0].id
+    teams = sorted({name.team_name for name in fitting})
+    if "/" not in text and len(teams) == len(fitting):
+        listed = ", ".join(teams[:MOST_TOLD])
+        raise Invalid(field, f"write TEAM/{text}: several teams have this agent ({listed})")
+    listed = ", ".join(
+        f"{name.name} of {name.team_name} is {name.id}" for name in fitting[:MOST_TOLD]
+    )
+    raise Invalid(field, f"write an id: several agents have this name ({listed})")
 
 
-def offer_names(conn: Connection, found: Sequence[AgentName]) -> list[OfferedName]:
+def offer_names(conn: Connection, names: Sequence[AgentName]) -> list[OfferedName]:
     """Offers ``team/agent``, or the id if this text fits another agent of the team as well."""
     of_teams = select_names(
-        conn,
-        "where t.slug = any (%s) order by a.id",
-        ([one.team_slug for one in found],),
+        conn, "where t.slug = any (%s) order by a.id", ([name.team_slug for name in names],)
     )
     by_team = groupby(sorted(of_teams, key=TEAM), TEAM)
     teams = {team: list(agents) for team, agents in by_team}
     offered = []
-    for one in found:
-        text = f"{one.team_name}/{one.slug}"
-        if _closest(teams[one.team_slug], text) == [one]:
-            offered.append(OfferedName(text, one.name))
+    for name in names:
+        text = f"{name.team_name}/{name.slug}"
+        if _closest(teams[name.team_slug], text) == [name]:
+            offered.append(OfferedName(text, name.name))
         else:
-            offered.append(OfferedName(one.id, f"{one.team_name} / {one.name}"))
+            offered.append(OfferedName(name.id, f"{name.team_name} / {name.name}"))
     return offered
 
 
-def _closest(known: Sequence[AgentName], text: str) -> list[AgentName]:
+def _closest(names: Sequence[AgentName], text: str) -> list[AgentName]:
     text = normal_text(text)
-    team, slash, name = text.rpartition("/")
+    team, slash, agent = text.rpartition("/")
     distances = []
-    for one in known:
-        distance = _distance(one.name, one.slug, name)
+    for name in names:
+        distance = _distance(name.name, name.slug, agent)
         if slash:
-            distance = max(distance, _distance(one.team_name, one.team_slug, team))
+            distance = max(distance, _distance(name.team_name, name.team_slug, team))
         distances.append(distance)
     least = min(distances, default=OTHER)
     if least < OTHER:
-        return [one for one, each in zip(known, distances, strict=True) if each == least]
-    return [one for one in known if slash and one.name == text]
+        return [name for name, its in zip(names, distances, strict=True) if its == least]
+    return [name for name in names if slash and name.name == text]
 
 
 def _distance(name: str, slug: str, text: str) -> int:

@@ -2,36 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Final, LiteralString
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
 
 from psycopg import errors
-from psycopg.rows import class_row
+from psycopg.rows import kwargs_row
+from pydantic import ConfigDict
 
 from ladder import ids
 from ladder.database import erased_blobs
-from ladder.database.db import Connection, atomic, atomic_function
+from ladder.database.db import (
+    Connection,
+    atomic,
+    atomic_function,
+    fetch,
+    fetch_one,
+    fetch_optional,
+    insert,
+)
 from ladder.entries.records import Agent, Submission
 from ladder.enums import AgentMachines
 from ladder.errors import Conflict, Invalid, NotFound
+from ladder.field_types import Key, Name, RequestModel, Slug
 from ladder.ids import AgentId, LeagueId, SubmissionId, TeamId, UserId
 from ladder.people import competitors, quotas, visibility
 from ladder.people.records import Viewer
 from ladder.slugs import slug_of
 
-AGENT: Final = (
-    "select a.id, a.team_id, t.name as team_name, a.slug, a.name, a.created_at,"
-    " case a.machine_tier when 'volunteer' then 'any' else 'trusted' end as machines"
-    " from agents a join teams t on t.id = a.team_id"
-)
+AGENT: Final = """
+    select a.id, a.team_id, t.name as team_name, a.slug, a.name, a.created_at,
+           case a.machine_tier when 'volunteer' then 'any' else 'trusted' end as machines
+    from agents a join teams t on t.id = a.team_id
+    """
 STORED_MACHINES: Final = {AgentMachines.TRUSTED: "trusted", AgentMachines.ANY: "volunteer"}
 """What the column `machine_tier` holds. Rows of earlier versions may also hold 'member', which let
 only some machines run the agent, so it is read as trusted."""
-SUBMISSION: Final = (
-    "select s.id, s.number, submission_version(s.agent_id, s.number) as version, s.agent_id,"
-    " a.team_id, s.digest, s.size_bytes, s.filename, s.message, s.created_at, s.url"
-    " from submissions s join agents a on a.id = s.agent_id"
-)
+SUBMISSION: Final = """
+    select s.id, s.number, submission_version(s.agent_id, s.number) as version, s.agent_id,
+           a.team_id, s.digest, s.size_bytes, s.filename, s.message, s.created_at, s.url
+    from submissions s join agents a on a.id = s.agent_id
+    """
+OLDER_SUBMISSIONS: Final = """
+    where s.agent_id = %(agent)s and (%(after)s::text is null or s.id < %(after)s)
+      and (%(with_rejected)s or not exists (
+        select 1 from entries e where e.submission_id = s.id having bool_and(e.state = 'rejected')
+      ))
+    order by s.id desc limit %(limit)s
+    """
+LEAGUES_OF_ENTRIES: Final = """
+    select distinct s.league_id from entries e join seasons s on s.id = e.season_id
+    """
+OF_TEAM: Final = """
+    e.team_id in (%(team)s, (select merged_into from teams where id = %(team)s))
+    """
+
+
+class NewAgent(RequestModel):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "Flood"}]})
+    name: Name
+    slug: Slug | None = None
+    """Default: made from the name."""
+    team: Key | None = None
+    """Required if you are in several teams."""
+
+
+class AgentChange(RequestModel):
+    name: Name | None = None
+    machines: AgentMachines | None = None
 
 
 @atomic_function
@@ -59,10 +97,7 @@ def create_agent(conn: Connection, team_id: TeamId, name: str, slug: str) -> Age
     agent_id = AgentId(ids.new_id("age"))
     try:
         with atomic(conn):
-            conn.execute(
-                "insert into agents (id, team_id, slug, name) values (%s, %s, %s, %s)",
-                (agent_id, team_id, slug, name),
-            )
+            insert(conn, "agents", id=agent_id, team_id=team_id, slug=slug, name=name)
     except errors.UniqueViolation:
         raise Conflict(
             f"your team already has an agent {slug!r}; choose another slug", field="slug"
@@ -74,25 +109,26 @@ def create_agent(conn: Connection, team_id: TeamId, name: str, slug: str) -> Age
 
 def get_agent(conn: Connection, agent_id: AgentId) -> Agent:
     """Returns the agent with this id. Raises NotFound."""
-    with conn.cursor(row_factory=class_row(Agent)) as cur:
-        found = cur.execute(f"{AGENT} where a.id = %s", (agent_id,)).fetchone()
-    if found is None:
-        raise NotFound.of("agent")
-    return found
+    query = f"{AGENT} where a.id = %(agent)s"
+    return fetch_one(conn, Agent, query, {"agent": agent_id}, missing=NotFound.of("agent"))
 
 
-def select_agents(conn: Connection, tail: LiteralString, values: Mapping[str, Any]) -> list[Agent]:
+def select_agents(
+    conn: Connection, tail: str, values: Mapping[str, Any] | Sequence[object]
+) -> list[Agent]:
     """The agents (``a``) that the end of a query selects."""
-    with conn.cursor(row_factory=class_row(Agent)) as cur:
-        return cur.execute(f"{AGENT} {tail}", values).fetchall()
+    with conn.cursor(row_factory=kwargs_row(_agent_of_row)) as cursor:
+        return cursor.execute(f"{AGENT} {tail}", values).fetchall()
+
+
+def _agent_of_row(machines: str, **columns: Any) -> Agent:
+    return Agent(machines=AgentMachines(machines), **columns)
 
 
 def find_agent(conn: Connection, team_id: TeamId, slug: str) -> Agent | None:
     """Returns the team's agent with this slug, or None."""
-    with conn.cursor(row_factory=class_row(Agent)) as cur:
-        return cur.execute(
-            f"{AGENT} where a.team_id = %s and a.slug = %s", (team_id, slug)
-        ).fetchone()
+    query = f"{AGENT} where a.team_id = %(team)s and a.slug = %(slug)s"
+    return fetch_optional(conn, Agent, query, {"team": team_id, "slug": slug})
 
 
 def list_agents(
@@ -104,22 +140,16 @@ def list_agents(
     limit: int = 50,
 ) -> list[Agent]:
     """Agents that this viewer may see, of one team or of all, oldest first, after ``after``."""
-    seen, values = visibility.visible_agents(viewer)
-    with conn.cursor(row_factory=class_row(Agent)) as cur:
-        return cur.execute(
-            f"{AGENT} where a.id > %s and (%s::text is null or a.team_id = %s) and {seen}"
-            " order by a.id limit %s",
-            (after or "", team_id, team_id, *values, limit),
-        ).fetchall()
+    condition, values = visibility.visible_agents(viewer)
+    return select_agents(
+        conn,
+        f"where a.id > %s and (%s::text is null or a.team_id = %s) and {condition}"
+        " order by a.id limit %s",
+        (after or "", team_id, team_id, *values, limit),
+    )
 
 
-def update_agent(
-    conn: Connection,
-    agent_id: AgentId,
-    *,
-    name: str | None = None,
-    machines: AgentMachines | None = None,
-) -> Agent:
+def update_agent(conn: Connection, agent_id: AgentId, change: AgentChange) -> Agent:
     """Changes the given values and returns the agent. Raises NotFound."""
     conn.execute(
         """
@@ -127,7 +157,11 @@ def update_agent(
         set name = coalesce(%(name)s, name), machine_tier = coalesce(%(stored)s, machine_tier)
         where id = %(agent)s
         """,
-        {"agent": agent_id, "name": name, "stored": machines and STORED_MACHINES[machines]},
+        {
+            "agent": agent_id,
+            "name": change.name,
+            "stored": change.machines and STORED_MACHINES[change.machines],
+        },
     )
     return get_agent(conn, agent_id)
 
@@ -136,32 +170,25 @@ def delete_agent(conn: Connection, agent_id: AgentId) -> None:
     """Deletes an agent that has no submission. Raises NotFound, or Conflict if it has one."""
     try:
         with atomic(conn):
-            gone = conn.execute("delete from agents where id = %s", (agent_id,))
+            deleted = conn.execute("delete from agents where id = %s", (agent_id,)).rowcount
     except errors.ForeignKeyViolation:
         raise Conflict("an agent with submissions cannot be deleted; retire its entries") from None
-    if gone.rowcount == 0:
+    if not deleted:
         raise NotFound("there is no such agent")
 
 
 def leagues_of_agent(conn: Connection, agent_id: AgentId) -> list[LeagueId]:
     """Leagues whose board has shown the agent."""
-    rows = conn.execute(
-        "select distinct s.league_id from entries e join seasons s on s.id = e.season_id"  # noqa: S608
-        f" where e.agent_id = %s and {visibility.ON_BOARD} order by 1",
-        (agent_id,),
+    query = (
+        f"{LEAGUES_OF_ENTRIES} where e.agent_id = %(agent)s and {visibility.ON_BOARD} order by 1"
     )
-    return [LeagueId(row[0]) for row in rows]
+    return fetch(conn, LeagueId, query, {"agent": agent_id})
 
 
 def leagues_of_team(conn: Connection, team_id: TeamId) -> list[LeagueId]:
     """Leagues whose board has shown the team, or the team that it was merged into."""
-    rows = conn.execute(
-        "select distinct s.league_id from entries e join seasons s on s.id = e.season_id"  # noqa: S608
-        " where e.team_id in (%s, (select merged_into from teams where id = %s))"
-        f" and {visibility.ON_BOARD} order by 1",
-        (team_id, team_id),
-    )
-    return [LeagueId(row[0]) for row in rows]
+    query = f"{LEAGUES_OF_ENTRIES} where {OF_TEAM} and {visibility.ON_BOARD} order by 1"
+    return fetch(conn, LeagueId, query, {"team": team_id})
 
 
 def add_submission(
@@ -184,43 +211,41 @@ def add_submission(
     erased_blobs.keep_blob(conn, digest)
     try:
         with atomic(conn):
-            made = conn.execute(
-                "insert into submissions (id, agent_id, digest, size_bytes, filename, message,"
-                " created_by, url) values (%s, %s, %s, %s, %s, %s, %s, %s)"
-                " on conflict (agent_id, digest) do nothing",
+            inserted = conn.execute(
+                """
+                insert into submissions
+                  (id, agent_id, digest, size_bytes, filename, message, created_by, url)
+                values (%s, %s, %s, %s, %s, %s, %s, %s) on conflict (agent_id, digest) do nothing
+                """,
                 (ids.new_id("sub"), agent_id, digest, size_bytes, filename, message, user_id, url),
             )
     except errors.ForeignKeyViolation:
         raise NotFound.of("agent") from None
-    with conn.cursor(row_factory=class_row(Submission)) as cur:
-        found = cur.execute(
-            f"{SUBMISSION} where s.agent_id = %s and s.digest = %s", (agent_id, digest)
-        ).fetchone()
-    assert found is not None
-    if found.url != url:
+    query = f"{SUBMISSION} where s.agent_id = %(agent)s and s.digest = %(digest)s"
+    submission = fetch_one(conn, Submission, query, {"agent": agent_id, "digest": digest})
+    if submission.url != url:
         raise Conflict(
             "the agent already has these bytes as another kind of submission; use another agent"
         )
-    return found, made.rowcount == 1
+    return submission, inserted.rowcount == 1
 
 
 def get_submission(conn: Connection, submission: SubmissionId | int) -> Submission:
     """Returns the submission with this id or number. Raises NotFound."""
-    column = "number" if isinstance(submission, int) else "id"
-    with conn.cursor(row_factory=class_row(Submission)) as cur:
-        found = cur.execute(f"{SUBMISSION} where s.{column} = %s", (submission,)).fetchone()
-    if found is None:
-        raise NotFound.of("submission")
-    return found
+    by_number = f"{SUBMISSION} where s.number = %(key)s"
+    query = by_number if isinstance(submission, int) else f"{SUBMISSION} where s.id = %(key)s"
+    return fetch_one(
+        conn, Submission, query, {"key": submission}, missing=NotFound.of("submission")
+    )
 
 
 def get_submissions(
-    conn: Connection, found: Collection[SubmissionId]
+    conn: Connection, submission_ids: Collection[SubmissionId]
 ) -> dict[SubmissionId, Submission]:
     """Returns the submissions with these ids; leaves out ids that do not exist."""
-    with conn.cursor(row_factory=class_row(Submission)) as cur:
-        rows = cur.execute(f"{SUBMISSION} where s.id = any (%s)", (list(found),))
-        return {row.id: row for row in rows}
+    query = f"{SUBMISSION} where s.id = any (%(submissions)s)"
+    rows = fetch(conn, Submission, query, {"submissions": list(submission_ids)})
+    return {row.id: row for row in rows}
 
 
 def list_submissions(
@@ -235,30 +260,37 @@ def list_submissions(
 
     Without the rejected ones, those are left out that every season refused.
     """
-    with conn.cursor(row_factory=class_row(Submission)) as cur:
-        return cur.execute(
-            f"{SUBMISSION} where s.agent_id = %s and (%s::text is null or s.id < %s)"  # noqa: S608
-            " and (%s or not exists (select 1 from entries e where e.submission_id = s.id"
-            "   having bool_and(e.state = 'rejected')))"
-            " order by s.id desc limit %s",
-            (agent_id, after, after, with_rejected, limit),
-        ).fetchall()
+    return fetch(
+        conn,
+        Submission,
+        f"{SUBMISSION} {OLDER_SUBMISSIONS}",
+        {"agent": agent_id, "after": after, "with_rejected": with_rejected, "limit": limit},
+    )
+
+
+def show_submission(viewer: Viewer, submission: Submission) -> Submission:
+    """The part of a submission that the viewer may see. Only the team sees the address, not even
+    administrators, because anybody who knows the address can submit it."""
+    return submission if submission.team_id in viewer.team_ids else replace(submission, url=None)
 
 
 def submission_of_version(conn: Connection, agent_id: AgentId, version: int) -> SubmissionId | None:
     """The id of an agent's submission with this version; None if there is none."""
-    row = conn.execute(
-        "select id from submissions where agent_id = %s order by number offset %s limit 1",
-        (agent_id, version - 1),
-    ).fetchone()
-    return row[0] if row else None
+    return fetch_optional(
+        conn,
+        SubmissionId,
+        """
+        select id from submissions where agent_id = %(agent)s
+        order by number offset %(before)s limit 1
+        """,
+        {"agent": agent_id, "before": version - 1},
+    )
 
 
 def versions_of_numbers(conn: Connection, numbers: Iterable[int]) -> dict[int, int]:
     """The version of each submission among those of its agent, by the submission's number."""
-    rows = conn.execute(
-        "select number, submission_version(agent_id, number) from submissions"
-        " where number = any (%s)",
-        (sorted(numbers),),
-    )
-    return dict(rows.fetchall())
+    query = """
+        select number, submission_version(agent_id, number) from submissions
+        where number = any (%(numbers)s)
+        """
+    return dict(conn.execute(query, {"numbers": sorted(numbers)}).fetchall())

@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Final
+from typing import Annotated, Final
+
+from pydantic import ConfigDict, Field
 
 from ladder.database.blobs import Blobs
 from ladder.database.db import Connection, atomic_function
 from ladder.entries import agents, entries, reference_agents
+from ladder.entries.agents import AgentChange
 from ladder.entries.records import Entry, EntryState
 from ladder.enums import AgentMachines
 from ladder.errors import Conflict, Forbidden, Invalid, NotFound
+from ladder.field_types import RequestModel
 from ladder.ids import SubmissionId, TeamId
 from ladder.leagues.medals import MedalRuleKind
 from ladder.leagues.records import Season
+from ladder.leagues.settings import ANCHORS, AnchorNames
 from ladder.matches import pairing
 from ladder.people import users
 from ladder.people.permissions import may_see
@@ -30,28 +35,37 @@ OWN: Final = "sub_"
 """Prefix of a name that is the id of a submission."""
 
 
+class NewAnchors(RequestModel):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"fill": True}]})
+    anchors: Annotated[
+        AnchorNames, Field(default_factory=list, description=ANCHORS, examples=[["greedy"]])
+    ]
+    fill: bool = False
+    """Add reference agents until one agent can play."""
+
+
 def refuse_unknown_anchors(game: str, names: Sequence[str]) -> None:
     """Raises Invalid for the first name that is no reference agent of the game and no id."""
-    known = reference_agents.agent_names(game)
+    names_of_game = reference_agents.agent_names(game)
     for name in names:
-        if reference_agents.canonical_name(name) not in known and not name.startswith(OWN):
+        if reference_agents.canonical_name(name) not in names_of_game and not name.startswith(OWN):
             raise Invalid(
                 "anchors",
                 f"the game has no reference agent {name!r}; choose from"
-                f" {', '.join(known) or 'none'}, or give the id of a submission.",
+                f" {', '.join(names_of_game) or 'none'}, or give the id of a submission.",
             )
 
 
 @atomic_function
 def add_anchors(
-    conn: Connection, blobs: Blobs, season: Season, names: Sequence[str], by: Viewer, *, fill: bool
+    conn: Connection, blobs: Blobs, season: Season, new: NewAnchors, by: Viewer
 ) -> list[Entry]:
     """Enters anchors in an existing season, as `enter_anchors` does.
 
     Raises Conflict if uploads are locked, or if new anchors would change the scores that medals
     depend on.
     """
-    refuse_unknown_anchors(season.game, names)
+    refuse_unknown_anchors(season.game, new.anchors)
     if season.state != "open":
         raise Conflict("uploads of this season are locked: open a new season to change its anchors")
     if season.medal_rules.kind is MedalRuleKind.LINES and season.accepted_no:
@@ -59,7 +73,7 @@ def add_anchors(
             "this season gives medals by score, and new anchors would change the scores:"
             " add anchors before its first match"
         )
-    return enter_anchors(conn, blobs, season, names, by, fill=fill)
+    return enter_anchors(conn, blobs, season, new.anchors, by, fill=new.fill)
 
 
 @atomic_function
@@ -77,7 +91,7 @@ def enter_anchors(
     chosen = [*names, *(name for name in rules.agents if name)]
     entered = []
     for name in dict.fromkeys(
-        one if one.startswith(OWN) else reference_agents.canonical_name(one) for one in chosen
+        name if name.startswith(OWN) else reference_agents.canonical_name(name) for name in chosen
     ):
         if name.startswith(OWN):
             entry = enter_own_anchor(conn, season, SubmissionId(name), by)
@@ -95,12 +109,14 @@ def enter_own_anchor(
     conn: Connection, season: Season, submission_id: SubmissionId, by: Viewer
 ) -> Entry:
     """Enters a submission of a team of ``by`` as an anchor. Raises NotFound and Forbidden."""
-    found = agents.get_submission(conn, submission_id)
-    if not may_see(by, SubmissionResource(found.team_id)):
+    submission = agents.get_submission(conn, submission_id)
+    if not may_see(by, SubmissionResource(submission.team_id)):
         raise NotFound.of("submission")
-    if found.team_id not in by.team_ids:
+    if submission.team_id not in by.team_ids:
         raise Forbidden("This submission belongs to another team.")
-    return entries.enter_season(conn, season.id, found.id, is_anchor=True, count_limit=False)[0]
+    return entries.enter_season(conn, season.id, submission.id, is_anchor=True, count_limit=False)[
+        0
+    ]
 
 
 def enter_reference_agent(conn: Connection, blobs: Blobs, season: Season, name: str) -> Entry:
@@ -110,7 +126,7 @@ def enter_reference_agent(conn: Connection, blobs: Blobs, season: Season, name: 
     agent = agents.find_agent(conn, team, slug)
     if agent is None:
         agent = agents.create_agent(conn, team, reference_agents.title_of(season.game, name), slug)
-        agents.update_agent(conn, agent.id, machines=AgentMachines.ANY)
+        agents.update_agent(conn, agent.id, AgentChange(machines=AgentMachines.ANY))
     filename, content = reference_agents.read_bundle(season.game, name)
     stored = blobs.put_bytes(content)
     submission, _ = agents.add_submission(
@@ -124,8 +140,10 @@ def enter_reference_agent(conn: Connection, blobs: Blobs, season: Season, name: 
 def fill_empty_seats(conn: Connection, blobs: Blobs, season: Season) -> list[Entry]:
     """Enters reference agents for the seats that the season's competitors leave empty."""
     rows = conn.execute(
-        "select b.digest, e.state from entries e join submissions b on b.id = e.submission_id"
-        " where e.season_id = %s and e.is_anchor",
+        """
+        select b.digest, e.state from entries e join submissions b on b.id = e.submission_id
+        where e.season_id = %s and e.is_anchor
+        """,
         (season.id,),
     ).fetchall()
     entered = {digest for digest, state in rows if state in (EntryState.ACTIVE, EntryState.PENDING)}
@@ -151,8 +169,10 @@ def reference_team(conn: Connection) -> TeamId:
     """Returns the team of the reference agents; creates it if it is missing."""
     conn.execute("select pg_advisory_xact_lock(hashtext(%s))", (reference_agents.TEAM_SLUG,))
     row = conn.execute(
-        "select id from teams t where starts_with(slug, %s) and created_by is null"
-        " and not exists (select 1 from memberships m where m.team_id = t.id) order by id",
+        """
+        select id from teams t where starts_with(slug, %s) and created_by is null
+        and not exists (select 1 from memberships m where m.team_id = t.id) order by id
+        """,
         (reference_agents.TEAM_SLUG,),
     ).fetchone()
     if row is not None:

@@ -20,21 +20,37 @@ from ladder.people.records import Viewer
 
 REASON: Final = "all people of its team are blocked; ask an administrator"
 """Reason that the team of a TEAM_BLOCKED entry reads."""
-BLOCKED_TEAMS: Final = (
-    "select t.team_id from (select distinct m.team_id from user_blocks b"
-    "   join memberships m on m.user_id = b.user_id) t where (select bool_and("
-    "   exists (select 1 from user_blocks b where b.user_id = m.user_id))"
-    "   from memberships m where m.team_id = t.team_id)"
-)
-"""SQL: teams whose people are all blocked. Reads only teams with a blocked person."""
-TO_CHANGE: Final = (
-    f"with blocked as materialized ({BLOCKED_TEAMS}), to_change as ("  # noqa: S608
-    "   select e.id from blocked b join entries e on e.team_id = b.team_id"
-    "   where e.state = 'active' union all select id from entries where state = 'paused'"
-    f"     and pause_cause = '{PauseCause.TEAM_BLOCKED}'"
-    "     and team_id not in (select team_id from blocked))"
-)
-"""SQL: entries to pause or to resume. Reads only paused entries if nobody is blocked."""
+TO_CHANGE: Final = """
+    with blocked as materialized (
+      select t.team_id
+      from (
+        select distinct m.team_id from user_blocks b join memberships m on m.user_id = b.user_id
+      ) t
+      where (
+        select bool_and(exists (select 1 from user_blocks b where b.user_id = m.user_id))
+        from memberships m where m.team_id = t.team_id
+      )
+    ), to_change as (
+      select e.id from blocked b join entries e on e.team_id = b.team_id where e.state = 'active'
+      union all
+      select id from entries
+      where state = 'paused' and pause_cause = %(cause)s
+        and team_id not in (select team_id from blocked)
+    )
+    """
+"""SQL: entries to pause or to resume: of teams whose people are all blocked, or not any more. Reads
+only teams with a blocked person, and only paused entries if nobody is blocked."""
+LIST_TO_CHANGE: Final = """
+    select e.id, e.season_id from to_change c
+    join entries e on e.id = c.id join seasons s on s.id = e.season_id
+    where s.state <> 'finished' and e.disqualified_at is null
+    order by e.season_id, e.id limit %(limit)s
+    """
+CHANGE: Final = """
+    select e.id, case e.state when 'active'
+        then entry_pause(e.id, %(cause)s, %(reason)s, null) else entry_resume(e.id) end
+    from to_change c join entries e on e.id = c.id where e.id = any (%(entries)s)
+    """
 
 
 class AccountBlock(RequestModel):
@@ -52,21 +68,25 @@ def block_account(conn: Connection, by: Viewer, user_id: UserId, reason: str) ->
     person = users.get_user(conn, user_id)
     if person.id == by.user_id:
         raise Conflict("choose another person: you cannot block yourself", field="user")
+    values = {"user": person.id, "reason": reason, "by": by.user_id}
     conn.execute(
-        "insert into user_blocks (user_id, reason, by_user) values (%s, %s, %s)"
-        " on conflict (user_id) do update set reason = excluded.reason",
-        (person.id, reason, by.user_id),
+        """
+        insert into user_blocks (user_id, reason, by_user) values (%(user)s, %(reason)s, %(by)s)
+        on conflict (user_id) do update set reason = excluded.reason
+        """,
+        values,
     )
-    for table in ("sessions", "tokens"):
-        conn.execute(
-            f"update {table} set revoked_at = now()"  # noqa: S608
-            " where user_id = %s and revoked_at is null",
-            (person.id,),
-        )
     conn.execute(
-        "update device_logins set is_refused = true"
-        " where user_id = %s and used_at is null and not is_refused",
-        (person.id,),
+        """
+        with ended as (
+          update sessions set revoked_at = now() where user_id = %(user)s and revoked_at is null
+        ), revoked as (
+          update tokens set revoked_at = now() where user_id = %(user)s and revoked_at is null
+        )
+        update device_logins set is_refused = true
+        where user_id = %(user)s and used_at is null and not is_refused
+        """,
+        values,
     )
     audit_log.record_account_act(conn, by, "block-account", person.id, reason)
     pause_and_resume_entries(conn)
@@ -76,8 +96,8 @@ def block_account(conn: Connection, by: Viewer, user_id: UserId, reason: str) ->
 def unblock_account(conn: Connection, by: Viewer, user_id: UserId, reason: str) -> None:
     """Ends a block and resumes agents. The person signs in anew. A repeat changes nothing."""
     person = users.get_user(conn, user_id)
-    done = conn.execute("delete from user_blocks where user_id = %s", (person.id,))
-    if done.rowcount:
+    ended = conn.execute("delete from user_blocks where user_id = %s", (person.id,))
+    if ended.rowcount:
         audit_log.record_account_act(conn, by, "unblock-account", person.id, reason)
         pause_and_resume_entries(conn)
 
@@ -88,31 +108,22 @@ def pause_and_resume_entries(conn: Connection, limit: int = 500) -> list[EntryId
 
     Entries of finished seasons stay as they are. Returns the changed entries.
     """
+    cause = PauseCause.TEAM_BLOCKED
     rows = conn.execute(
-        f"{TO_CHANGE} select e.id, e.season_id from to_change c join entries e on e.id = c.id"  # noqa: S608
-        " join seasons s on s.id = e.season_id"
-        " where s.state <> 'finished' and e.disqualified_at is null"
-        " order by e.season_id, e.id limit %(limit)s",
-        {"limit": limit},
+        f"{TO_CHANGE} {LIST_TO_CHANGE}", {"cause": cause, "limit": limit}
     ).fetchall()
     if not rows:
         return []
-    wanted = [entry_id for entry_id, _ in rows]
-    seasons = sorted({season_id for _, season_id in rows})
+    entry_ids = [entry_id for entry_id, _ in rows]
+    season_ids = sorted({season_id for _, season_id in rows})
     conn.execute(
-        "select 1 from seasons where id = any (%s) order by id for no key update", (seasons,)
+        "select 1 from seasons where id = any (%s) order by id for no key update", (season_ids,)
     )
     conn.execute(
-        "select 1 from entries where id = any (%s) order by id for no key update", (wanted,)
+        "select 1 from entries where id = any (%s) order by id for no key update", (entry_ids,)
     )
     changed = conn.execute(
-        f"{TO_CHANGE} update entries e set"  # noqa: S608
-        "   state = case e.state when 'active' then 'paused' else 'active' end,"
-        "   pause_cause = case e.state when 'active' then %(cause)s end,"
-        "   paused_at = case e.state when 'active' then now() end,"
-        "   reason = case e.state when 'active' then %(reason)s end, next_try_at = null"
-        " from to_change c where e.id = c.id and e.id = any (%(wanted)s) returning e.id",
-        {"cause": PauseCause.TEAM_BLOCKED, "reason": REASON, "wanted": wanted},
+        f"{TO_CHANGE} {CHANGE}", {"cause": cause, "reason": REASON, "entries": entry_ids}
     ).fetchall()
-    conn.execute("update seasons set revision = revision + 1 where id = any (%s)", (seasons,))
+    conn.execute("update seasons set revision = revision + 1 where id = any (%s)", (season_ids,))
     return [EntryId(row[0]) for row in changed]

@@ -18,18 +18,21 @@ def candidates_by_season(
     conn: Connection, season_ids: Collection[SeasonId], *, with_pending: bool = False
 ) -> dict[SeasonId, list[Candidate]]:
     """Candidates of several seasons; ``with_pending`` adds entries that wait for validation."""
-    found: dict[SeasonId, list[Candidate]] = {season_id: [] for season_id in season_ids}
+    by_season: dict[SeasonId, list[Candidate]] = {season_id: [] for season_id in season_ids}
     rows = conn.execute(
-        "select e.season_id, e.id, e.submission_id, e.agent_id, e.team_id, b.digest, e.profile,"
-        " e.mu, e.sigma, e.games, e.in_flight, e.pairing_weight, e.is_anchor"
-        " from entries e join submissions b on b.id = e.submission_id"
-        " where e.season_id = any (%s) and e.state = any (%s)"
-        " and (e.struck_at is null or e.struck_at <= now() - remote_rest_period()) order by e.id",
+        """
+        select e.season_id, e.id, e.submission_id, e.agent_id, e.team_id, b.digest, e.profile,
+               e.mu, e.sigma, e.games, e.in_flight, e.pairing_weight, e.is_anchor
+        from entries e join submissions b on b.id = e.submission_id
+        where e.season_id = any (%s) and e.state = any (%s)
+          and (e.struck_at is null or e.struck_at <= now() - remote_rest_period())
+        order by e.id
+        """,
         (list(season_ids), ["active", "pending"] if with_pending else ["active"]),
     )
     for season_id, *columns in rows:
-        found[season_id].append(Candidate(*columns))
-    return found
+        by_season[season_id].append(Candidate(*columns))
+    return by_season
 
 
 def entries_without_matches(conn: Connection, entry_ids: Collection[EntryId]) -> set[EntryId]:
@@ -41,9 +44,13 @@ def entries_without_matches(conn: Connection, entry_ids: Collection[EntryId]) ->
     if not entry_ids:
         return set()
     rows = conn.execute(
-        "select e.id from unnest(%s::text[]) e(id) where not exists (select 1 from seats t"
-        " join matches m on m.id = t.match_id"
-        " where t.entry_id = e.id and m.kind = 'rated' and m.state = 'finished')",
+        """
+        select e.id from unnest(%s::text[]) e(id)
+        where not exists (
+          select 1 from seats t join matches m on m.id = t.match_id
+          where t.entry_id = e.id and m.kind = 'rated' and m.state = 'finished'
+        )
+        """,
         (sorted(entry_ids),),
     )
     return {EntryId(row[0]) for row in rows}

@@ -23,16 +23,16 @@ Floats = NDArray[np.float64]
 
 LEFT: Final = "left"
 RESTS: Final = "rests"
-SELECT_ENTRIES: Final = (
-    "select string_agg(id, ' '), string_agg(case when state <> 'active' then 'left'"
-    " when struck_at > now() - remote_rest_period() then 'rests'"
-    " else concat_ws(' ', pairing_weight > 0, is_anchor, team_id,"
-    "   case when profile = 'remote' then remote_most_in_flight(strikes) else 0 end, profile) end,"
-    " e'\\n'),"
-    " string_agg(float8send(mu), ''), string_agg(float8send(sigma), ''),"
-    " string_agg(float8send(games), ''), string_agg(float8send(in_flight), ''),"
-    " string_agg(float8send(pairing_weight), '') from entries"
-)
+SELECT_ENTRIES: Final = """
+    select string_agg(id, ' '), string_agg(case when state <> 'active' then 'left'
+    when struck_at > now() - remote_rest_period() then 'rests'
+    else concat_ws(' ', pairing_weight > 0, is_anchor, team_id,
+      case when profile = 'remote' then remote_most_in_flight(strikes) else 0 end, profile) end,
+    e'\\n'),
+    string_agg(float8send(mu), ''), string_agg(float8send(sigma), ''),
+    string_agg(float8send(games), ''), string_agg(float8send(in_flight), ''),
+    string_agg(float8send(pairing_weight), '') from entries
+    """
 """Returns one row with one long value for each column. Python reads it faster than many rows.
 
 The mark of an entry joins all that can change besides its numbers: whether it is a candidate, its
@@ -129,7 +129,7 @@ class CandidateReader:
             return [], [], np.zeros((5, 0))
         ids, marks, *numbers = row
         values = np.frombuffer(b"".join(numbers), ">f8").astype(np.float64)
-        return [EntryId(each) for each in ids.split()], marks.split("\n"), values.reshape(5, -1)
+        return [EntryId(entry) for entry in ids.split()], marks.split("\n"), values.reshape(5, -1)
 
     def _make_candidate(self, entry: EntryId, numbers: Floats) -> Candidate:
         submission, agent, digest = self._bundles[entry]
@@ -156,8 +156,10 @@ class CandidateReader:
         new = [entry for entry in entries if entry not in self._bundles]
         if new:
             rows = conn.execute(
-                "select e.id, e.submission_id, e.agent_id, b.digest from entries e"
-                " join submissions b on b.id = e.submission_id where e.id = any (%s)",
+                """
+                select e.id, e.submission_id, e.agent_id, b.digest from entries e
+                join submissions b on b.id = e.submission_id where e.id = any (%s)
+                """,
                 (new,),
             )
             self._bundles.update({entry: (*bundle,) for entry, *bundle in rows})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
-from ladder.database.db import Connection
+from ladder.database.db import Connection, fetch_one, fetch_optional
 from ladder.errors import LimitReached, NotFound
 from ladder.field_types import RECORD
 from ladder.ids import SeasonId, TeamId
@@ -35,36 +35,43 @@ class DailyLimitReached(LimitReached):
 
 def upload_limits(conn: Connection, season_id: SeasonId, team_id: TeamId) -> UploadLimits:
     """Returns the team's limit and uploads in this season today (UTC)."""
-    day = _today(conn)
-    row = conn.execute(
-        "select s.daily_limit, coalesce(u.used, 0),"
-        " greatest(x.closes_at, least(s.closes_at, s.ends_at)) from seasons s"
-        " left join daily_uploads u on u.season_id = s.id and u.team_id = %s and u.day = %s"
-        " left join extensions x on x.season_id = s.id and x.team_id = %s where s.id = %s",
-        (team_id, day, team_id, season_id),
-    ).fetchone()
-    if row is None:
-        raise NotFound.of("season")
+    allowed, used, closes_at, day = fetch_one(
+        conn,
+        lambda *columns: columns,
+        """
+        select s.daily_limit, coalesce(u.used, 0),
+               greatest(x.closes_at, least(s.closes_at, s.ends_at)), today.day
+        from seasons s cross join (select (now() at time zone 'utc')::date as day) today
+        left join daily_uploads u
+          on u.season_id = s.id and u.team_id = %(team)s and u.day = today.day
+        left join extensions x on x.season_id = s.id and x.team_id = %(team)s
+        where s.id = %(season)s
+        """,
+        {"season": season_id, "team": team_id},
+        missing=NotFound.of("season"),
+    )
     resets_at = datetime.combine(day + timedelta(days=1), time(), UTC)
-    allowed, used, closes_at = row
     return UploadLimits(used, allowed, max(0, allowed - used), resets_at, closes_at)
 
 
 def count_upload(conn: Connection, season: Season, team_id: TeamId) -> date:
-    """Counts one upload and returns its day. Raises DailyLimitReached.
+    """Counts one upload and returns its day (UTC). Raises DailyLimitReached.
 
     The row stays locked until the caller's transaction ends.
     """
-    day = _today(conn)
-    row = None
-    if season.daily_limit > 0:
-        row = conn.execute(
-            "insert into daily_uploads as u (season_id, team_id, day, used) values (%s, %s, %s, 1)"
-            " on conflict (season_id, team_id, day) do update set used = u.used + 1"
-            " where u.used < %s returning used",
-            (season.id, team_id, day, season.daily_limit),
-        ).fetchone()
-    if row is None:
+    day = fetch_optional(
+        conn,
+        date,
+        """
+        insert into daily_uploads as u (season_id, team_id, day, used)
+        select %(season)s, %(team)s, (now() at time zone 'utc')::date, 1 where %(limit)s > 0
+        on conflict (season_id, team_id, day) do update set used = u.used + 1
+        where u.used < %(limit)s
+        returning day
+        """,
+        {"season": season.id, "team": team_id, "limit": season.daily_limit},
+    )
+    if day is None:
         raise DailyLimitReached(upload_limits(conn, season.id, team_id))
     return day
 
@@ -72,15 +79,9 @@ def count_upload(conn: Connection, season: Season, team_id: TeamId) -> date:
 def uncount_upload(conn: Connection, season_id: SeasonId, team_id: TeamId, day: date) -> None:
     """Takes back one counted upload of this day."""
     conn.execute(
-        "update daily_uploads set used = used - 1 where season_id = %s and team_id = %s"
-        " and day = %s and used > 0",
-        (season_id, team_id, day),
+        """
+        update daily_uploads set used = used - 1
+        where season_id = %(season)s and team_id = %(team)s and day = %(day)s and used > 0
+        """,
+        {"season": season_id, "team": team_id, "day": day},
     )
-
-
-def _today(conn: Connection) -> date:
-    """Returns the UTC day by the database's clock, which all processes share."""
-    row = conn.execute("select (now() at time zone 'utc')::date").fetchone()
-    assert row is not None
-    today: date = row[0]
-    return today

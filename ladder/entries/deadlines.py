@@ -8,9 +8,10 @@ played.
 from __future__ import annotations
 
 import time
+from datetime import datetime
 from typing import Final
 
-from ladder.database.db import Connection
+from ladder.database.db import Connection, exists, fetch, fetch_one
 from ladder.errors import Conflict
 from ladder.ids import SeasonId, TeamId
 from ladder.leagues import sealed_medals
@@ -38,23 +39,32 @@ def refuse_late_upload(
     conn.execute(
         "select pg_advisory_xact_lock_shared(%s, hashtext(%s))", (MAY_STILL_ENTER, season.id)
     )
-    now = conn.execute("select clock_timestamp()").fetchone()
-    assert now is not None
+    now = fetch_one(conn, datetime, "select clock_timestamp()")
     waited_seconds = 0.0 if began is None else time.monotonic() - began
-    row = conn.execute(
-        "with s as (select *, %s::timestamptz - make_interval(secs => %s) as arrived_at"
-        "   from seasons where id = %s)"
-        " select l.state, s.opens_at > now(),"
-        " s.state <> 'finished' and coalesce(s.ends_at > s.arrived_at, true) and ("
-        "   (s.state = 'open' or coalesce(s.closes_at <= clock_timestamp(), false))"
-        "     and coalesce(s.closes_at > s.arrived_at, true)"
-        "   or coalesce(x.closes_at > s.arrived_at, false))"
-        " from s join leagues l on l.id = s.league_id"
-        " left join extensions x on x.season_id = s.id and x.team_id = %s",
-        (now[0], min(waited_seconds, LONGEST_UPLOAD_SECONDS), season.id, team_id),
-    ).fetchone()
-    assert row is not None
-    league_state, is_early, is_in_time = row
+    league_state, is_early, is_in_time = fetch_one(
+        conn,
+        lambda *columns: columns,
+        """
+        select l.state, s.opens_at > now(),
+               s.state <> 'finished' and coalesce(s.ends_at > a.arrived_at, true) and (
+                 (s.state = 'open' or coalesce(s.closes_at <= clock_timestamp(), false))
+                   and coalesce(s.closes_at > a.arrived_at, true)
+                 or coalesce(x.closes_at > a.arrived_at, false)
+               )
+        from seasons s join leagues l on l.id = s.league_id
+        cross join (
+          select %(now)s::timestamptz - make_interval(secs => %(waited)s) as arrived_at
+        ) a
+        left join extensions x on x.season_id = s.id and x.team_id = %(team)s
+        where s.id = %(season)s
+        """,
+        {
+            "now": now,
+            "waited": min(waited_seconds, LONGEST_UPLOAD_SECONDS),
+            "season": season.id,
+            "team": team_id,
+        },
+    )
     if league_state == "closed":
         raise Conflict("the league is closed")
     if is_early:
@@ -70,19 +80,28 @@ def is_waiting_for_entries(conn: Connection, season_id: SeasonId) -> bool:
     validation, or an entry can play and has not. If false, no entry is added before the caller's
     transaction ends.
     """
-    alone = conn.execute(
-        "select pg_try_advisory_xact_lock(%s, hashtext(%s))", (MAY_STILL_ENTER, season_id)
-    ).fetchone()
-    if alone is None or not alone[0]:
-        return True
-    row = conn.execute(
-        "select s.closes_at <= now() and s.closes_at > now() - make_interval(secs => %(arrival)s)"
-        " or exists (select 1 from extensions x where x.season_id = s.id"
-        "   and x.closes_at > now() - make_interval(secs => %(arrival)s))"
-        " from seasons s where s.id = %(season)s",
-        {"season": season_id, "arrival": LONGEST_UPLOAD_SECONDS},
-    ).fetchone()
-    return (row is not None and bool(row[0])) or _has_unplayed_entries(conn, season_id)
+    is_alone = fetch_one(
+        conn,
+        bool,
+        "select pg_try_advisory_xact_lock(%(key)s, hashtext(%(season)s))",
+        {"key": MAY_STILL_ENTER, "season": season_id},
+    )
+    return (
+        not is_alone
+        or exists(
+            conn,
+            """
+            select 1 from seasons s
+            left join extensions x on x.season_id = s.id
+            where s.id = %(season)s and (
+              s.closes_at <= now() and s.closes_at > now() - make_interval(secs => %(arrival)s)
+              or x.closes_at > now() - make_interval(secs => %(arrival)s)
+            )
+            """,
+            {"season": season_id, "arrival": LONGEST_UPLOAD_SECONDS},
+        )
+        or _has_unplayed_entries(conn, season_id)
+    )
 
 
 def _has_unplayed_entries(conn: Connection, season_id: SeasonId) -> bool:
@@ -91,11 +110,17 @@ def _has_unplayed_entries(conn: Connection, season_id: SeasonId) -> bool:
     An entry paused before its first match does not count: its owner could delay all others by
     resuming it.
     """
-    rows = conn.execute(
-        "select distinct profile from entries e where season_id = %s and not is_anchor"
-        " and (state = 'pending' or state = 'active' and games = 0 and pairing_weight > 0"
-        "   and not exists (select 1 from pauses p where p.entry_id = e.id))",
-        (season_id,),
+    profiles = fetch(
+        conn,
+        str,
+        """
+        select distinct profile from entries e
+        where season_id = %(season)s and not is_anchor and (
+          state = 'pending'
+          or state = 'active' and games = 0 and pairing_weight > 0
+            and not exists (select 1 from pauses p where p.entry_id = e.id)
+        )
+        """,
+        {"season": season_id},
     )
-    wanted = {row[0] for row in rows}
-    return bool(wanted - worker_availability.long_unserved_profiles(conn, wanted))
+    return bool({*profiles} - worker_availability.long_unserved_profiles(conn, {*profiles}))

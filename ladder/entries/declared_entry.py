@@ -5,34 +5,67 @@ A declaration ends when uploads lock. Then results alone decide which entry stan
 
 from __future__ import annotations
 
-from ladder.database.db import Connection, atomic_function
+from dataclasses import dataclass
+
+from ladder.database.db import (
+    Connection,
+    atomic_function,
+    exists,
+    fetch_one,
+    fetch_optional,
+)
 from ladder.errors import Conflict, NotFound
+from ladder.field_types import RECORD, Key, RequestModel
 from ladder.ids import EntryId, SeasonId, TeamId, UserId
 from ladder.leagues.records import SECOND_RULES
+
+
+class Declaration(RequestModel):
+    entry: Key | None
+    """Entry that represents the team; null: the service chooses."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredEntry:
+    __pydantic_config__ = RECORD
+    season_id: SeasonId
+    team_id: TeamId
+    entry_id: EntryId | None
+    """Null: the service chooses the entry."""
 
 
 def declared_entry_of_team(
     conn: Connection, season_id: SeasonId, team_id: TeamId
 ) -> EntryId | None:
     """Entry that the team declared in this season, or None."""
-    row = conn.execute(
-        "select entry_id from declared_entries where season_id = %s and team_id = %s",
-        (season_id, team_id),
-    ).fetchone()
-    return None if row is None else EntryId(row[0])
+    return fetch_optional(
+        conn,
+        EntryId,
+        """
+        select entry_id from declared_entries
+        where season_id = %(season)s and team_id = %(team)s
+        """,
+        {"season": season_id, "team": team_id},
+    )
 
 
 def ranked_entry_of_team(conn: Connection, season_id: SeasonId, team_id: TeamId) -> EntryId | None:
     """Entry on the board that stands for the team in the newest official standing, or None."""
-    row = conn.execute(
-        "select e.id from seasons s join standings v"
-        " on v.season_id = s.id and v.version = s.official_version"
-        " cross join jsonb_array_elements(v.content::jsonb) place join entries e"
-        " on e.id = place ->> 0 and e.team_id = %s and e.state in ('active', 'paused')"
-        " where s.id = %s and place ->> 3 is not null order by e.id desc limit 1",
-        (team_id, season_id),
-    ).fetchone()
-    return None if row is None else EntryId(row[0])
+    return fetch_optional(
+        conn,
+        EntryId,
+        """
+        select e.id
+        from seasons s
+        join standings v on v.season_id = s.id and v.version = s.official_version
+        cross join jsonb_array_elements(v.content::jsonb) place
+        join entries e on e.id = place ->> 0
+        where s.id = %(season)s and e.team_id = %(team)s and e.state in ('active', 'paused')
+          and place ->> 3 is not null
+        order by e.id desc limit 1
+        """,
+        {"season": season_id, "team": team_id},
+    )
 
 
 @atomic_function
@@ -49,32 +82,41 @@ def declare_entry(
     Raises Conflict if uploads are locked, if the entry is another team's or not active, or if
     another entry stands for the team. If none stands, only a team that has not played may declare.
     """
-    season = conn.execute(
-        "select state = 'open' and coalesce(least(closes_at, ends_at) > now(), true),"
-        " rules_version, measures is not null from seasons where id = %s for update",
-        (season_id,),
-    ).fetchone()
-    if season is None:
-        raise NotFound.of("season")
-    if not season[0]:
+    is_open, rules_version, has_measures = fetch_one(
+        conn,
+        lambda *columns: columns,
+        """
+        select state = 'open' and coalesce(least(closes_at, ends_at) > now(), true),
+               rules_version, measures is not null
+        from seasons where id = %(season)s for update
+        """,
+        {"season": season_id},
+        missing=NotFound.of("season"),
+    )
+    if not is_open:
         raise Conflict(
             "uploads to this season are locked; a team's declaration can no longer change"
         )
+    values = {"season": season_id, "team": team_id, "entry": entry_id, "by": by}
     if entry_id is None:
         changed = conn.execute(
-            "delete from declared_entries where season_id = %s and team_id = %s",
-            (season_id, team_id),
+            "delete from declared_entries where season_id = %(season)s and team_id = %(team)s",
+            values,
         ).rowcount
     else:
         _refuse_undeclarable(conn, season_id, team_id, entry_id)
-        if season[1] >= SECOND_RULES and not season[2]:  # with measures the best one stands
+        if rules_version >= SECOND_RULES and not has_measures:  # with measures the best one stands
             _refuse_other_than_ranked(conn, season_id, team_id, entry_id)
         changed = conn.execute(
-            "insert into declared_entries as d (season_id, team_id, entry_id, declared_by)"
-            " values (%s, %s, %s, %s) on conflict (season_id, team_id) do update"
-            " set entry_id = excluded.entry_id, declared_by = excluded.declared_by,"
-            " declared_at = now() where d.entry_id <> excluded.entry_id",
-            (season_id, team_id, entry_id, by),
+            """
+            insert into declared_entries as d (season_id, team_id, entry_id, declared_by)
+            values (%(season)s, %(team)s, %(entry)s, %(by)s)
+            on conflict (season_id, team_id) do update
+            set entry_id = excluded.entry_id, declared_by = excluded.declared_by,
+                declared_at = now()
+            where d.entry_id <> excluded.entry_id
+            """,
+            values,
         ).rowcount
     if changed:
         conn.execute(
@@ -89,12 +131,11 @@ def _refuse_other_than_ranked(
     """Raises Conflict if another entry stands for the team, or none though one has played."""
     ranked = ranked_entry_of_team(conn, season_id, team_id)
     if ranked is None:
-        played = conn.execute(
-            "select 1 from entries where season_id = %s and team_id = %s and games > 0"
-            " and not is_anchor limit 1",
-            (season_id, team_id),
-        ).fetchone()
-        if played is not None:
+        query = """
+            select 1 from entries
+            where season_id = %(season)s and team_id = %(team)s and games > 0 and not is_anchor
+            """
+        if exists(conn, query, {"season": season_id, "team": team_id}):
             raise Conflict(
                 "no entry stands for the team now; wait for the next official standing",
                 field="entry",
@@ -109,13 +150,16 @@ def _refuse_other_than_ranked(
 def _refuse_undeclarable(
     conn: Connection, season_id: SeasonId, team_id: TeamId, entry_id: EntryId
 ) -> None:
-    row = conn.execute(
-        "select state, is_anchor from entries where id = %s and season_id = %s and team_id = %s",
-        (entry_id, season_id, team_id),
-    ).fetchone()
-    if row is None:
-        raise Conflict("this entry is not the team's, or not in this season", field="entry")
-    state, is_anchor = row
+    state, is_anchor = fetch_one(
+        conn,
+        lambda *columns: columns,
+        """
+        select state, is_anchor from entries
+        where id = %(entry)s and season_id = %(season)s and team_id = %(team)s
+        """,
+        {"entry": entry_id, "season": season_id, "team": team_id},
+        missing=Conflict("this entry is not the team's, or not in this season", field="entry"),
+    )
     if is_anchor:
         raise Conflict(
             "a reference agent cannot represent a team; choose another entry", field="entry"

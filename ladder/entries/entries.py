@@ -3,51 +3,86 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date
-from typing import Any, Final
+from typing import Final
 
 from psycopg.rows import dict_row
 
 from ladder import ids
-from ladder.database.db import Connection, atomic_function
+from ladder.database.db import Connection, atomic_function, fetch_one, fetch_optional
 from ladder.entries import agents, daily_uploads, deadlines, declared_entry, validations
-from ladder.entries.records import Entry, EntryState, Newcomers, PauseCause, Submission
+from ladder.entries.records import (
+    Entry,
+    EntryState,
+    Newcomers,
+    PauseCause,
+    ShownEntry,
+    ShownPlace,
+    Submission,
+    part_of_record,
+)
 from ladder.enums import VoidCause
 from ladder.errors import Conflict, Invalid, NotFound
+from ladder.field_types import Key, RequestModel
 from ladder.ids import AgentId, EntryId, MatchId, SeasonId, SubmissionId, TeamId, UserId
 from ladder.leagues import league_blocks, members, seasons
 from ladder.leagues.records import SECOND_RULES, Season
 from ladder.matches import matches
-from ladder.notices.events import EventSubject, record_event
-from ladder.notices.kinds import NoticeKind
 from ladder.people import competitors, visibility
+from ladder.people.permissions import may_see
 from ladder.people.records import Viewer
+from ladder.people.resources import LogResource
+from ladder.runtime_profiles import Name as Profile
 from ladder.sizes import size_text
 
 ON_BOARD: Final = (EntryState.ACTIVE, EntryState.PAUSED)
 VALIDATED: Final = (EntryState.PENDING, EntryState.PAUSED)  # states with a validation match
 VALIDATIONS: Final = 3  # validation matches before an entry is rejected without a result
-ENTRY: Final = (
-    "select e.id, e.season_id, s.league_id, e.agent_id, a.name as agent_name, e.team_id,"
-    " t.name as team_name, e.submission_id, b.number as submission_number,"
-    " submission_version(b.agent_id, b.number) as version, e.profile, e.state,"
-    " e.reason, e.is_anchor, e.pairing_weight, e.validation_match_id, e.deadline_at, e.mu, e.sigma,"
-    " e.games, e.in_flight, e.faults, e.last_match_at, e.created_at, e.activated_at,"
-    " e.disqualified_at, s.measures is null as is_rated, e.strikes,"
-    " e.pause_cause, e.paused_at, e.next_try_at"
-    " from entries e join seasons s on s.id = e.season_id join agents a on a.id = e.agent_id"
-    " join teams t on t.id = e.team_id join submissions b on b.id = e.submission_id"
-)
-USUAL_PROFILE: Final = (
-    "case when b.url is not null then 'remote' else coalesce((select n.profile from entries n"
-    "   where n.agent_id = b.agent_id and n.profile <> 'remote' order by n.submission_id = b.id"
-    "   desc, n.season_id = %(season)s desc, n.id desc limit 1), 'numpy') end"
-)
+ENTRY: Final = """
+    select e.id, e.season_id, s.league_id, e.agent_id, a.name as agent_name, e.team_id,
+           t.name as team_name, e.submission_id, b.number as submission_number,
+           submission_version(b.agent_id, b.number) as version, e.profile,
+           e.profile = 'remote' as remote, e.state, e.reason, e.is_anchor, e.pairing_weight,
+           e.validation_match_id, e.deadline_at, e.mu, e.sigma, e.games, e.in_flight, e.faults,
+           e.last_match_at, e.created_at, e.activated_at, e.disqualified_at,
+           s.measures is null as is_rated, e.strikes, e.pause_cause, e.paused_at, e.next_try_at
+    from entries e
+    join seasons s on s.id = e.season_id
+    join agents a on a.id = e.agent_id
+    join teams t on t.id = e.team_id
+    join submissions b on b.id = e.submission_id
+    """
+USUAL_PROFILE: Final = """
+    case when b.url is not null then 'remote' else coalesce((
+      select n.profile from entries n
+      where n.agent_id = b.agent_id and n.profile <> 'remote'
+      order by n.submission_id = b.id desc, n.season_id = %(season)s desc, n.id desc limit 1
+    ), 'numpy') end
+    """
 """The libraries of a submission ``b`` in a season for which nobody chose them, in SQL.
 
 They are those of its newest entry anywhere, else of its agent's newest entry in the season, else of
 its agent's newest entry.
 """
+
+OF_SUBMISSION: Final = "from submissions b where b.id = %(submission)s"
+NEWCOMERS: Final = """
+    select e.season_id, count(*) filter (where e.state = 'pending'),
+           count(*) filter (where e.state = 'active' and e.in_flight = 0),
+           count(*) filter (where e.state = 'active' and e.in_flight > 0)
+    from entries e
+    join seasons s on s.id = e.season_id and s.state <> 'finished'
+    join leagues l on l.id = s.league_id and l.state <> 'closed'
+    where e.season_id = any (%s) and e.state in ('pending', 'active') and e.games = 0
+      and not e.is_anchor
+    """
+
+
+class NewEntry(RequestModel):
+    submission: Key
+    profile: Profile | None = None
+    """Default: the profile of the submission or agent elsewhere, else numpy."""
 
 
 @atomic_function
@@ -82,9 +117,9 @@ def enter_season(
     """
     season = seasons.get_season(conn, season_id)
     submission = agents.get_submission(conn, submission_id)
-    known = _find_entry(conn, season_id, submission_id)
-    if known is not None and not (submission.url and known.state is EntryState.REJECTED):
-        return known, daily_uploads.upload_limits(conn, season_id, submission.team_id), False
+    entered = _find_entry(conn, season_id, submission_id)
+    if entered is not None and not (submission.url and entered.state is EntryState.REJECTED):
+        return entered, daily_uploads.upload_limits(conn, season_id, submission.team_id), False
     competitors.lock_team(conn, submission.team_id)
     if not is_anchor:  # anchors may enter before the season opens
         members.refuse_team_with_staff(conn, season, submission.team_id)
@@ -93,24 +128,31 @@ def enter_season(
         competitors.add_members_at_entry(conn, season_id, submission.team_id, by)
     _refuse_excluded(conn, season_id, submission)
     _refuse_unfit_submission(season, submission, is_anchor)
-    taken = daily_uploads.count_upload(conn, season, submission.team_id) if count_limit else None
-    if known is None:
+    taken_day = (
+        daily_uploads.count_upload(conn, season, submission.team_id) if count_limit else None
+    )
+    if entered is None:
         entry_id = EntryId(ids.new_id("ent"))
         columns = {
             "id": entry_id,
             "profile": (None if submission.url else profile)
-            or _usual_profile(conn, season_id, submission_id),
+            or fetch_one(
+                conn,
+                str,
+                f"select {USUAL_PROFILE} {OF_SUBMISSION}",
+                {"season": season_id, "submission": submission_id},
+            ),
             "is_anchor": is_anchor,
-            "taken_day": taken,
+            "taken_day": taken_day,
         }
         is_new = _insert_entry(conn, season, submission, columns)
     else:
-        entry_id = known.id
-        is_new = _make_rejected_pending(conn, entry_id, taken)
+        entry_id = entered.id
+        is_new = _make_rejected_pending(conn, entry_id, taken_day)
     if is_new:
         validations.make_validation_match(conn, season, entry_id)
-    elif taken is not None:  # another request was a moment earlier
-        daily_uploads.uncount_upload(conn, season_id, submission.team_id, taken)
+    elif taken_day is not None:  # another request was a moment earlier
+        daily_uploads.uncount_upload(conn, season_id, submission.team_id, taken_day)
     entry = _find_entry(conn, season_id, submission_id)
     assert entry is not None
     limits = daily_uploads.upload_limits(conn, season_id, submission.team_id)
@@ -119,10 +161,8 @@ def enter_season(
 
 def get_entry(conn: Connection, entry_id: EntryId) -> Entry:
     """Returns the entry with this id. Raises NotFound."""
-    found = _select_entries(conn, "where e.id = %s", (entry_id,))
-    if not found:
-        raise NotFound.of("entry")
-    return found[0]
+    query = f"{ENTRY} where e.id = %(entry)s"
+    return fetch_one(conn, Entry, query, {"entry": entry_id}, missing=NotFound.of("entry"))
 
 
 def list_entries(
@@ -141,8 +181,8 @@ def list_entries(
 
     With a ``viewer``, only entries that the viewer may see.
     """
-    seen, values = visibility.visible_entries(viewer) if viewer else visibility.EVERYTHING
-    wanted = {
+    condition, values = visibility.visible_entries(viewer) if viewer else visibility.EVERYTHING
+    filters = {
         "e.season_id = %s": season_id,
         "e.agent_id = %s": agent_id,
         "e.team_id = %s": team_id,
@@ -150,10 +190,38 @@ def list_entries(
         "e.state = %s": state,
         "e.id < %s": after,
     }
-    given = {clause: value for clause, value in wanted.items() if value is not None}
-    where = " and ".join((*given, seen))
-    return _select_entries(
-        conn, f"where {where} order by e.id desc limit %s", (*given.values(), *values, limit)
+    used = {clause: value for clause, value in filters.items() if value is not None}
+    query = f"{ENTRY} where {' and '.join((*used, condition))} order by e.id desc limit %s"
+    with conn.cursor(row_factory=dict_row) as cur:
+        rows = cur.execute(query, (*used.values(), *values, limit)).fetchall()
+    for row in rows:
+        row["state"] = EntryState(row["state"])
+        row["pause_cause"] = row["pause_cause"] and PauseCause(row["pause_cause"])
+    return [Entry(**row) for row in rows]
+
+
+def show_entry(conn: Connection, viewer: Viewer, entry: Entry) -> ShownEntry:
+    """The part of an entry that the viewer may see.
+
+    The caller checks that the viewer may see the entry.
+    """
+    shown = part_of_record(entry, ShownEntry)
+    if not entry.has_score:
+        shown = replace(shown, mu=None, sigma=None)
+    if not may_see(viewer, LogResource(entry.team_id, entry.league_id)):
+        return replace(
+            shown,
+            reason=None,
+            validation_match_id=None,
+            strikes=None,
+            next_try_at=None,
+            pause_cause=None,
+        )
+    place = validations.queue_place_of(conn, entry.id) if entry.state in VALIDATED else None
+    if place is None:
+        return shown
+    return replace(
+        shown, queue=part_of_record(place, ShownPlace), reason=place.reason or shown.reason
     )
 
 
@@ -176,11 +244,8 @@ def retire_entry(conn: Connection, entry_id: EntryId, *, with_team: bool = False
         entry = get_entry(conn, entry_id)  # its validation may have finished a moment earlier
     if entry.state in ON_BOARD:
         take_off_board(conn, entry)
-    conn.execute(
-        "update entries set state = 'retired', deadline_at = null"
-        " where id = %s and state in ('pending', 'active')",
-        (entry_id,),
-    )
+    else:
+        retire_entries(conn, [entry_id])
     return get_entry(conn, entry_id)
 
 
@@ -204,17 +269,14 @@ def take_off_board(conn: Connection, entry: Entry, reason: str | None = None) ->
         "update seasons set revision = revision + 1, official_is_stale = true where id = %s",
         (entry.season_id,),
     )
-    conn.execute(
-        "update entries set state = 'retired', deadline_at = null, next_try_at = null,"
-        " paused_at = null, reason = coalesce(%s, case when state = 'paused' then reason end)"
-        " where id = %s and state in ('active', 'paused')",
-        (reason, entry.id),
-    )
-    conn.execute(
-        "update pauses set ended_at = clock_timestamp(), outcome = 'retired'"
-        " where entry_id = %s and ended_at is null",
-        (entry.id,),
-    )
+    retire_entries(conn, [entry.id], reason)
+
+
+def retire_entries(
+    conn: Connection, entry_ids: Sequence[EntryId], reason: str | None = None
+) -> None:
+    """Retires entries; the caller has checked that they may retire. See ``entry_retire``."""
+    conn.execute("select entry_retire(%s, %s)", (list(entry_ids), reason))
 
 
 @atomic_function
@@ -225,38 +287,33 @@ def expire_pending(conn: Connection, limit: int = 100) -> list[EntryId]:
     our fault, and the upload no longer counts. Returns the changed entries.
     """
     due = conn.execute(
-        "select id, season_id, team_id, validation_match_id, validations, taken_day from entries"
-        " where state = 'pending' and deadline_at <= now() order by deadline_at, id limit %s",
-        (limit,),
+        """
+        select id, season_id, validation_match_id, validations from entries
+        where state = 'pending' and deadline_at <= now() order by deadline_at, id limit %(limit)s
+        """,
+        {"limit": limit},
     ).fetchall()
     touched = []
-    for entry_id, season_id, team_id, match_id, made, taken_day in due:
+    for entry_id, season_id, match_id, validations_made in due:
         if match_id is not None:
             matches.void_matches(conn, [match_id], VoidCause.OVERDUE, "not validated in time")
         still = conn.execute(
-            "select 1 from entries where id = %s and state = 'pending'"
-            " and validation_match_id is not distinct from %s for update",
+            """
+            select 1 from entries where id = %s and state = 'pending'
+            and validation_match_id is not distinct from %s for update
+            """,
             (entry_id, match_id),
         ).fetchone()
         if still is None:
             continue  # a result decided the entry meanwhile
-        if made < VALIDATIONS:
+        if validations_made < VALIDATIONS:
             validations.make_validation_match(conn, seasons.get_season(conn, season_id), entry_id)
         else:
-            conn.execute(
-                "update entries set state = 'rejected', deadline_at = null, taken_day = null,"
-                " reason = %s where id = %s",
-                (
-                    f"our fault, not yours: {made} validation matches could not be played;"
-                    " the upload does not count against the daily limit, so submit it again",
-                    entry_id,
-                ),
+            reason = (
+                f"our fault, not yours: {validations_made} validation matches could not be played;"
+                " the upload does not count against the daily limit, so submit it again"
             )
-            if taken_day is not None:
-                daily_uploads.uncount_upload(conn, season_id, team_id, taken_day)
-            record_event(
-                conn, NoticeKind.VALIDATION_FAILED, EventSubject(entry_id=EntryId(entry_id))
-            )
+            conn.execute("select entry_reject(%s, %s, true, null)", (entry_id, reason))
         touched.append(EntryId(entry_id))
     return touched
 
@@ -265,8 +322,10 @@ def count_teams(conn: Connection, season_ids: Sequence[SeasonId]) -> dict[Season
     """Number of teams with an active entry that is no anchor; seasons without one are missing."""
     return dict(
         conn.execute(
-            "select season_id, count(distinct team_id) from entries"
-            " where season_id = any (%s) and state = 'active' and not is_anchor group by season_id",
+            """
+            select season_id, count(distinct team_id) from entries
+            where season_id = any (%s) and state = 'active' and not is_anchor group by season_id
+            """,
             (list(season_ids),),
         ).fetchall()
     )
@@ -280,41 +339,27 @@ def count_newcomers(
     Counts only entries that the viewer may see. Seasons without such entries are left out, and so
     are finished seasons and those of closed leagues.
     """
-    seen, values = visibility.visible_entries(viewer)
+    condition, values = visibility.visible_entries(viewer)
     rows = conn.execute(
-        "select e.season_id, count(*) filter (where e.state = 'pending'),"  # noqa: S608
-        " count(*) filter (where e.state = 'active' and e.in_flight = 0),"
-        " count(*) filter (where e.state = 'active' and e.in_flight > 0)"
-        " from entries e join seasons s on s.id = e.season_id and s.state <> 'finished'"
-        " join leagues l on l.id = s.league_id and l.state <> 'closed'"
-        " where e.season_id = any (%s) and e.state in ('pending', 'active') and e.games = 0"
-        f" and not e.is_anchor and {seen} group by e.season_id",
-        (list(season_ids), *values),
+        f"{NEWCOMERS} and {condition} group by e.season_id", (list(season_ids), *values)
     )
     return {SeasonId(row[0]): Newcomers(*row[1:]) for row in rows}
-
-
-def _usual_profile(conn: Connection, season_id: SeasonId, submission_id: SubmissionId) -> str:
-    row = conn.execute(
-        f"select {USUAL_PROFILE} from submissions b where b.id = %(submission)s",  # noqa: S608
-        {"season": season_id, "submission": submission_id},
-    ).fetchone()
-    assert row is not None
-    return str(row[0])
 
 
 def _insert_entry(
     conn: Connection, season: Season, submission: Submission, columns: Mapping[str, object]
 ) -> bool:
     """Inserts a pending entry. False: another request has made the submission's entry."""
-    made = conn.execute(
-        "insert into entries (id, season_id, agent_id, team_id, submission_id, parent_entry_id,"
-        " profile, is_anchor, mu, sigma, taken_day)"
-        " select %(id)s, %(season_id)s, %(agent_id)s, %(team_id)s, %(submission_id)s,"
-        "   (select max(id) from entries where season_id = %(season_id)s"
-        "     and agent_id = %(agent_id)s and state in ('active', 'paused', 'retired')),"
-        "   %(profile)s, %(is_anchor)s, %(mu)s, %(sigma)s, %(taken_day)s"
-        " on conflict (season_id, submission_id) do nothing",
+    inserted = conn.execute(
+        """
+        insert into entries (id, season_id, agent_id, team_id, submission_id, parent_entry_id,
+        profile, is_anchor, mu, sigma, taken_day)
+        select %(id)s, %(season_id)s, %(agent_id)s, %(team_id)s, %(submission_id)s,
+          (select max(id) from entries where season_id = %(season_id)s
+            and agent_id = %(agent_id)s and state in ('active', 'paused', 'retired')),
+          %(profile)s, %(is_anchor)s, %(mu)s, %(sigma)s, %(taken_day)s
+        on conflict (season_id, submission_id) do nothing
+        """,
         {
             **columns,
             "season_id": season.id,
@@ -325,17 +370,13 @@ def _insert_entry(
             "sigma": season.sigma0,
         },
     )
-    return made.rowcount == 1
+    return inserted.rowcount == 1
 
 
-def _make_rejected_pending(conn: Connection, entry_id: EntryId, taken: date | None) -> bool:
+def _make_rejected_pending(conn: Connection, entry_id: EntryId, taken_day: date | None) -> bool:
     """Makes a rejected entry pending again. False: another request has done so."""
-    made = conn.execute(
-        "update entries set state = 'pending', reason = null, validations = 0, taken_day = %s"
-        " where id = %s and state = 'rejected'",
-        (taken, entry_id),
-    )
-    return made.rowcount == 1
+    query = "select entry_revive(%(entry)s, %(day)s)"
+    return fetch_one(conn, bool, query, {"entry": entry_id, "day": taken_day})
 
 
 def _refuse_withdrawal(conn: Connection, entry: Entry, with_team: bool) -> None:
@@ -357,8 +398,10 @@ def _refuse_withdrawal(conn: Connection, entry: Entry, with_team: bool) -> None:
     if season.measures:
         return  # the best entry stands for a team
     row = conn.execute(
-        "select 1 from entries where season_id = %s and team_id = %s and id < %s"
-        " and state in ('active', 'paused') and not is_anchor limit 1",
+        """
+        select 1 from entries where season_id = %s and team_id = %s and id < %s
+        and state in ('active', 'paused') and not is_anchor limit 1
+        """,
         (season.id, entry.team_id, entry.id),
     ).fetchone()
     if row is not None:
@@ -394,16 +437,5 @@ def _refuse_excluded(conn: Connection, season_id: SeasonId, submission: Submissi
 
 
 def _find_entry(conn: Connection, season_id: SeasonId, submission_id: SubmissionId) -> Entry | None:
-    found = _select_entries(
-        conn, "where e.season_id = %s and e.submission_id = %s", (season_id, submission_id)
-    )
-    return found[0] if found else None
-
-
-def _select_entries(conn: Connection, tail: str, arguments: Sequence[Any]) -> list[Entry]:
-    with conn.cursor(row_factory=dict_row) as cur:
-        rows = cur.execute(f"{ENTRY} {tail}", arguments).fetchall()
-    for row in rows:
-        row["state"] = EntryState(row["state"])
-        row["pause_cause"] = row["pause_cause"] and PauseCause(row["pause_cause"])
-    return [Entry(**row) for row in rows]
+    query = f"{ENTRY} where e.season_id = %(season)s and e.submission_id = %(submission)s"
+    return fetch_optional(conn, Entry, query, {"season": season_id, "submission": submission_id})

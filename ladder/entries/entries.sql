@@ -13,7 +13,10 @@ create or replace trigger entries_pause_cause before update of state on entries 
     when ((new.state = 'paused') <> (new.pause_cause is not null))
     execute function keep_pause_cause();
 
--- Strikes of remote entries. The third strike pauses an entry; it keeps its rank and is not paired. The
+-- -------------------------------------------------------------------------------------------------
+-- Times and reasons of remote entries
+-- -------------------------------------------------------------------------------------------------
+-- The third strike pauses an entry; it keeps its rank and is not paired. The
 -- matches of the first three strikes are void. Beyond that an unanswered match is a loss, also after a
 -- pause, and pauses the entry again. In a season of the first rules a pause clears the strikes.
 
@@ -52,6 +55,198 @@ create or replace function remote_rest_period() returns interval language sql im
     select interval '1 minute'
 $$;
 
+-- -------------------------------------------------------------------------------------------------
+-- The life of an entry
+-- -------------------------------------------------------------------------------------------------
+-- These functions and those of strikes make every change of an entry's state and of the columns that
+-- go with it: reason, pause, tries, deadline of the validation, disqualification. A test shows that no
+-- other file writes them. The caller decides whether the change is allowed. It has locked the season
+-- and then the entry, and counts the season's revision.
+
+-- Names the validation match that a pending or paused entry waits for.
+create or replace function entry_await_validation(p_entry text, p_match text, p_seconds double precision)
+returns void language sql security definer set search_path = public, pg_temp as $$
+    update entries
+       set validation_match_id = p_match, validations = validations + 1, next_try_at = null,
+           deadline_at = clock_timestamp() + make_interval(secs => p_seconds)
+     where id = p_entry
+$$;
+
+-- Lets an entry whose validation match is void be handled at once: expire_pending handles pending
+-- entries, retry_due_entries paused ones.
+create or replace function entry_hasten_validation(p_entry text, p_void text[]) returns void
+language sql security definer set search_path = public, pg_temp as $$
+    update entries set deadline_at = clock_timestamp()
+     where id = p_entry and state in ('pending', 'paused') and validation_match_id = any (p_void)
+$$;
+
+-- Makes a rejected entry pending again. Returns false if another request has done so.
+create or replace function entry_revive(p_entry text, p_taken_day date) returns boolean
+language plpgsql security definer set search_path = public, pg_temp as $$
+begin
+    update entries set state = 'pending', reason = null, validations = 0, taken_day = p_taken_day
+     where id = p_entry and state = 'rejected';
+    return found;
+end $$;
+
+-- Rejects a pending entry. A free upload does not count against the daily limit.
+create or replace function entry_reject(p_entry text, p_reason text, p_is_free boolean, p_match text)
+returns void language plpgsql security definer set search_path = public, pg_temp as $$
+declare
+    e entries;
+begin
+    select * into e from entries where id = p_entry and state = 'pending' for update;
+    if not found then
+        return;
+    end if;
+    update entries
+       set state = 'rejected', deadline_at = null, reason = p_reason,
+           taken_day = case when not p_is_free then taken_day end
+     where id = p_entry;
+    if p_is_free then
+        update daily_uploads set used = used - 1
+         where season_id = e.season_id and team_id = e.team_id and day = e.taken_day and used > 0;
+    end if;
+    perform notices_record('validation_failed',
+        jsonb_strip_nulls(jsonb_build_object('entry_id', p_entry, 'match_id', p_match)));
+end $$;
+
+-- Makes an entry active that passed this validation match, and returns it. A paused entry keeps its
+-- strikes; in a season of the first rules they end. Its first round is one that nobody has begun,
+-- since the caller has locked the season.
+create or replace function entry_activate(p_entry text, p_match text, p_warning text)
+returns setof entries language plpgsql security definer set search_path = public, pg_temp as $$
+declare
+    v_active entries;
+begin
+    update entries e
+       set state = 'active', deadline_at = null, round = s.round, struck_at = null, answered = 0,
+           pause_cause = null, paused_at = null, tries = 0,
+           reason = coalesce(p_warning, case when s.rules_version >= 2 and strikes > 0
+                                             then remote_loss_reason() end),
+           strikes = case when s.rules_version >= 2 then strikes else 0 end,
+           activated_at = coalesce(activated_at, clock_timestamp())
+      from seasons s
+     where e.id = p_entry and e.state in ('pending', 'paused') and e.validation_match_id = p_match
+       and s.id = e.season_id
+    returning e.* into v_active;
+    if found then
+        update pauses set ended_at = clock_timestamp(), outcome = 'active'
+         where entry_id = p_entry and ended_at is null;
+        return next v_active;
+    end if;
+end $$;
+
+-- Pauses an active entry.
+create or replace function entry_pause(p_entry text, p_cause text, p_reason text,
+                                       p_next_try_at timestamptz) returns void
+language sql security definer set search_path = public, pg_temp as $$
+    update entries
+       set state = 'paused', pause_cause = p_cause, paused_at = clock_timestamp(),
+           next_try_at = p_next_try_at, reason = p_reason
+     where id = p_entry and state = 'active'
+$$;
+
+-- Ends a pause without a validation. After a pause for strikes an unanswered match is a loss and pauses
+-- the entry again. Otherwise an entry could keep a lucky score by being away.
+create or replace function entry_resume(p_entry text) returns void
+language sql security definer set search_path = public, pg_temp as $$
+    update pauses set ended_at = clock_timestamp(), outcome = 'active'
+     where entry_id = p_entry and ended_at is null;
+    update entries
+       set state = 'active', pause_cause = null, paused_at = null, next_try_at = null,
+           struck_at = case when pause_cause = 'team_blocked' then struck_at end,
+           answered = case when pause_cause = 'team_blocked' then answered
+                           else least(answered, 0) end,
+           reason = case when pause_cause = 'unreachable' then remote_loss_reason() end
+     where id = p_entry and state = 'paused'
+$$;
+
+-- Counts a try of a paused entry; the next waits grow.
+create or replace function entry_count_try(p_entry text) returns void
+language sql security definer set search_path = public, pg_temp as $$
+    update entries set tries = tries + 1 where id = p_entry
+$$;
+
+-- Ends a try that failed or was not played in time.
+create or replace function entry_fail_try(p_entry text, p_reason text) returns void
+language sql security definer set search_path = public, pg_temp as $$
+    update entries
+       set deadline_at = null, next_try_at = remote_next_try(season_id, paused_at, tries),
+           reason = coalesce(p_reason, reason)
+     where id = p_entry and state = 'paused'
+$$;
+
+-- Puts the next try off while the season plays no matches; there is none after its end.
+create or replace function entry_delay_try(p_entry text) returns void
+language sql security definer set search_path = public, pg_temp as $$
+    update entries e
+       set deadline_at = null,
+           next_try_at = case when s.state <> 'finished'
+                              then clock_timestamp() + remote_retry_delay(e.tries) end
+      from seasons s where e.id = p_entry and s.id = e.season_id
+$$;
+
+-- Retires entries for good and returns those that changed. Without a reason a paused entry keeps its own.
+create or replace function entry_retire(p_entries text[], p_reason text) returns setof entries
+language plpgsql security definer set search_path = public, pg_temp as $$
+begin
+    update pauses set ended_at = clock_timestamp(), outcome = 'retired'
+     where entry_id = any (p_entries) and ended_at is null;
+    return query
+    update entries
+       set state = 'retired', deadline_at = null, next_try_at = null, pause_cause = null,
+           paused_at = null, reason = coalesce(p_reason, case when state = 'paused' then reason end)
+     where id = any (p_entries) and state in ('pending', 'active', 'paused')
+    returning *;
+end $$;
+
+-- Retires an entry until it is reinstated. After a pause because its team was blocked it was active:
+-- it is paused again if the block still holds.
+create or replace function entry_disqualify(p_entry text, p_reason text) returns void
+language sql security definer set search_path = public, pg_temp as $$
+    update entries
+       set state = 'retired', deadline_at = null, next_try_at = null, pause_cause = null,
+           paused_at = null, disqualified_at = now(), reason = p_reason,
+           disqualified_from = case when pause_cause = 'team_blocked' then 'active' else state end
+     where id = p_entry
+$$;
+
+-- Undoes a disqualification. An entry above its agent's or team's limit stays retired, and so does one
+-- whose team has ended during the season. A paused entry gets its full time to answer, since it was
+-- not tried while disqualified.
+create or replace function entry_reinstate(p_entry text) returns void
+language plpgsql security definer set search_path = public, pg_temp as $$
+declare
+    e entries;
+    s seasons;
+    v_state text;
+begin
+    select * into e from entries where id = p_entry;
+    select * into s from seasons where id = e.season_id;
+    v_state := e.disqualified_from;
+    if s.state <> 'finished' and exists (
+           select 1 from teams where id = e.team_id and ended_at is not null)
+       or v_state = 'active' and (
+           select count(*) from entries o where o.season_id = s.id and o.agent_id = e.agent_id
+              and o.state = 'active') >= s.active_limit
+       or v_state = 'active' and not e.is_anchor and (
+           select count(*) from entries o where o.season_id = s.id and o.team_id = e.team_id
+              and o.state = 'active' and not o.is_anchor) >= s.team_active_limit then
+        v_state := 'retired';
+    end if;
+    update entries
+       set state = v_state, disqualified_at = null, disqualified_from = null, reason = null, tries = 0,
+           deadline_at = case v_state when 'pending' then now() end,
+           next_try_at = case v_state when 'paused' then now() end,
+           pause_cause = case v_state when 'paused' then 'unreachable' end,
+           paused_at = case v_state when 'paused' then now() end
+     where id = p_entry;
+end $$;
+
+-- -------------------------------------------------------------------------------------------------
+-- Counting of strikes
+-- -------------------------------------------------------------------------------------------------
 -- Internal. Gives an entry a strike because it was unreachable or answered nothing. The caller has
 -- locked its season.
 create or replace function remote_strike(p_entry text, p_reason text) returns void
@@ -73,11 +268,8 @@ begin
     if not found or e.strikes < 3 then
         return;
     end if;
-    update entries
-       set state = 'paused', pause_cause = 'unreachable', paused_at = v_now,
-           next_try_at = v_now + remote_retry_delay(tries),
-           reason = 'three strikes; the last: ' || left(p_reason, 1000)
-     where id = p_entry;
+    perform entry_pause(p_entry, 'unreachable', 'three strikes; the last: ' || left(p_reason, 1000),
+                        v_now + remote_retry_delay(e.tries));
     insert into pauses (entry_id, paused_at, reason, validation_match_id)
     values (p_entry, v_now, left(p_reason, 1000), e.validation_match_id);
     update seasons set revision = revision + 1 where id = e.season_id;
@@ -132,6 +324,19 @@ $$;
 -- Postgres lets everybody execute a new function, so that right is revoked. Workers call none of these.
 revoke execute on function
     keep_pause_cause(),
+    entry_await_validation(text, text, double precision),
+    entry_hasten_validation(text, text[]),
+    entry_revive(text, date),
+    entry_reject(text, text, boolean, text),
+    entry_activate(text, text, text),
+    entry_pause(text, text, text, timestamptz),
+    entry_resume(text),
+    entry_count_try(text),
+    entry_fail_try(text, text),
+    entry_delay_try(text),
+    entry_retire(text[], text),
+    entry_disqualify(text, text),
+    entry_reinstate(text),
     remote_retry_delay(integer),
     remote_next_try(text, timestamptz, integer),
     remote_most_in_flight(integer),

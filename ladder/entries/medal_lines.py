@@ -29,10 +29,12 @@ def anchor_names(
 ) -> dict[EntryId, str]:
     """Returns the name of each reference agent that has an entry in the season."""
     rows = conn.execute(
-        "select e.id, a.slug, s.game from entries e join agents a on a.id = e.agent_id"
-        " join teams t on t.id = e.team_id join seasons s on s.id = e.season_id"
-        " where e.season_id = %s and e.is_anchor and t.created_by is null"
-        " and starts_with(t.slug, %s) and e.state = any (%s) order by e.id",
+        """
+        select e.id, a.slug, s.game from entries e join agents a on a.id = e.agent_id
+        join teams t on t.id = e.team_id join seasons s on s.id = e.season_id
+        where e.season_id = %s and e.is_anchor and t.created_by is null
+        and starts_with(t.slug, %s) and e.state = any (%s) order by e.id
+        """,
         (season_id, reference_agents.TEAM_SLUG, list(states)),
     ).fetchall()
     return {
@@ -77,7 +79,7 @@ def may_move_lines(conn: Connection, season: Season) -> bool:
 
 @atomic_function
 def change_medal_lines(
-    conn: Connection, by: Viewer, season_id: SeasonId, new: LineMedals
+    conn: Connection, by: Viewer, season_id: SeasonId, lines: LineMedals
 ) -> Season:
     """Gives a season other medal lines; ``by`` manages its league. Writes an audit entry.
 
@@ -92,7 +94,7 @@ def change_medal_lines(
             field="medals",
         )
     try:
-        rules = MedalRules.from_json(new.model_dump())
+        rules = MedalRules.from_json(lines.model_dump())
         playing = anchor_names(conn, season_id, states=PLAYING)
         _refuse_other_agents(rules, [*playing.values()], "the season")
     except Invalid as error:
@@ -101,8 +103,10 @@ def change_medal_lines(
     if rules == before:
         return season
     conn.execute(
-        "update seasons set medals = %s, official_is_stale = true, revision = revision + 1"
-        " where id = %s",
+        """
+        update seasons set medals = %s, official_is_stale = true, revision = revision + 1
+        where id = %s
+        """,
         (Jsonb(rules.to_json()), season_id),
     )
     audit_log.record_audit(
@@ -122,8 +126,10 @@ def _refuse_other_agents(rules: MedalRules, names: list[str], whose: str) -> Non
         if name and name not in names:
             raise Invalid(
                 medal.value,
-                f"{whose} has no reference agent {name!r}; choose from"
-                f" {', '.join(names) or 'none'}, or give a score.",
+                f"""
+                {whose} has no reference agent {name!r}; choose from
+                {", ".join(names) or "none"}, or give a score.
+                """,
             )
 
 

@@ -36,14 +36,14 @@ TITLES: Final = {("snake", "cycle"): "Hamiltonian Cycle"}
 
 def agent_names(game: str) -> list[str]:
     """Names of the game's reference agents, in order."""
-    found = {file.parent.name for name in ENTRANCES for file in (AGENTS / game).glob(f"*/{name}")}
-    return sorted(map(canonical_name, found))
+    names = {file.parent.name for name in ENTRANCES for file in (AGENTS / game).glob(f"*/{name}")}
+    return sorted(map(canonical_name, names))
 
 
 def agents_in_preferred_order(game: str) -> list[str]:
     """Names of the game's reference agents; those of ``FIRST`` come first."""
-    found = agent_names(game)
-    return list(dict.fromkeys([*(name for name in FIRST.get(game, ()) if name in found), *found]))
+    names = agent_names(game)
+    return list(dict.fromkeys([*(name for name in FIRST.get(game, ()) if name in names), *names]))
 
 
 def title_of(game: str, name: str) -> str:

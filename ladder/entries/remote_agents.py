@@ -85,8 +85,10 @@ def retry_paused_entry(conn: Connection, entry_id: EntryId) -> Entry:
     if not _season_is_playing(conn, season):
         raise Conflict("the season is over or its league is closed; no matches are played")
     row = conn.execute(
-        "select finished_at + %s from matches where id = %s and finished_at > %s"
-        " and finished_at + %s > now()",
+        """
+        select finished_at + %s from matches where id = %s and finished_at > %s
+        and finished_at + %s > now()
+        """,
         (LEAST_BETWEEN_TRIES, entry.validation_match_id, entry.paused_at, LEAST_BETWEEN_TRIES),
     ).fetchone()
     if row is not None:
@@ -104,9 +106,11 @@ def retry_due_entries(conn: Connection, limit: int = 100) -> list[EntryId]:
     (``remote_next_try``). Returns the changed entries.
     """
     due = conn.execute(
-        "select id, season_id, validation_match_id, deadline_at is not null from entries"
-        " where state = 'paused' and pause_cause = %s"
-        "   and coalesce(deadline_at, next_try_at) <= now() order by id limit %s",
+        """
+        select id, season_id, validation_match_id, deadline_at is not null from entries
+        where state = 'paused' and pause_cause = %s
+          and coalesce(deadline_at, next_try_at) <= now() order by id limit %s
+        """,
         (PauseCause.UNREACHABLE, limit),
     ).fetchall()
     stale = [match_id for _, _, match_id, is_tried in due if is_tried]
@@ -124,42 +128,22 @@ def retry_due_entries(conn: Connection, limit: int = 100) -> list[EntryId]:
             continue  # the entry changed meanwhile
         touched.append(EntryId(entry_id))
         if is_tried:
-            conn.execute(
-                "update entries set deadline_at = null,"
-                " next_try_at = remote_next_try(season_id, paused_at, tries) where id = %s",
-                (entry_id,),
-            )
+            conn.execute("select entry_fail_try(%s, null)", (entry_id,))
         elif not _season_is_playing(conn, season):
-            _schedule_next_try(conn, entry_id, season)
+            conn.execute("select entry_delay_try(%s)", (entry_id,))
         elif _unreachable_too_long(conn, entry, season):
             entries.take_off_board(conn, entry, GIVEN_UP)
             record_event(conn, NoticeKind.AGENT_RETIRED, EventSubject(entry_id=EntryId(entry_id)))
         else:
-            conn.execute("update entries set tries = tries + 1 where id = %s", (entry_id,))
+            conn.execute("select entry_count_try(%s)", (entry_id,))
             if season.rules_version >= SECOND_RULES:
-                _put_into_play(conn, entry)
+                conn.execute(
+                    "update seasons set revision = revision + 1 where id = %s", (season.id,)
+                )
+                conn.execute("select entry_resume(%s)", (entry_id,))
             else:
                 validations.make_validation_match(conn, season, entry_id)
     return touched
-
-
-def _put_into_play(conn: Connection, entry: Entry) -> None:
-    """Ends a pause. If the agent does not answer its next match, it loses it and is paused again.
-
-    Otherwise an entry could keep a lucky score by being away.
-    """
-    conn.execute("update seasons set revision = revision + 1 where id = %s", (entry.season_id,))
-    conn.execute(
-        "update entries set state = 'active', next_try_at = null, paused_at = null,"
-        " struck_at = null, answered = least(answered, 0), reason = remote_loss_reason()"
-        " where id = %s",
-        (entry.id,),
-    )
-    conn.execute(
-        "update pauses set ended_at = clock_timestamp(), outcome = 'active'"
-        " where entry_id = %s and ended_at is null",
-        (entry.id,),
-    )
 
 
 def _lock_entry_and_season(conn: Connection, entry_id: EntryId) -> tuple[Entry, Season]:
@@ -172,9 +156,11 @@ def _lock_entry_and_season(conn: Connection, entry_id: EntryId) -> tuple[Entry, 
 
 def _season_is_playing(conn: Connection, season: Season) -> bool:
     row = conn.execute(
-        "select s.state <> 'finished' and coalesce(s.ends_at > now(), true)"
-        " and l.state <> 'closed' from seasons s join leagues l on l.id = s.league_id"
-        " where s.id = %s",
+        """
+        select s.state <> 'finished' and coalesce(s.ends_at > now(), true)
+        and l.state <> 'closed' from seasons s join leagues l on l.id = s.league_id
+        where s.id = %s
+        """,
         (season.id,),
     ).fetchone()
     return row is not None and bool(row[0])
@@ -191,13 +177,3 @@ def _unreachable_too_long(conn: Connection, entry: Entry, season: Season) -> boo
         and entry.id == declared_entry.declared_entry_of_team(conn, season.id, entry.team_id)
     )
     return row is not None and bool(row[0]) and not stays
-
-
-def _schedule_next_try(conn: Connection, entry_id: EntryId, season: Season) -> None:
-    """Sets the time of the next try; none after the season is finished."""
-    conn.execute(
-        "update entries set deadline_at = null,"
-        " next_try_at = case when %s then null else now() + remote_retry_delay(tries) end"
-        " where id = %s",
-        (season.state == "finished", entry_id),
-    )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import ConfigDict, Field, StringConstraints
 
 from games.protocol import Game
 from ladder.database.db import Connection, atomic_function
@@ -12,12 +14,28 @@ from ladder.entries import agents, entries
 from ladder.entries.daily_uploads import UploadLimits
 from ladder.entries.records import Entry, Submission
 from ladder.errors import Conflict
+from ladder.field_types import LINE, RequestModel
 from ladder.ids import AgentId, UserId
 from ladder.leagues.hosting import supports_remote
 from ladder.leagues.records import Season
 from ladder.people import quotas
 
 REMOTE_FILENAME: Final = "remote.json"
+MOST_NOTE_CHARACTERS: Final = 500
+Note = Annotated[str, StringConstraints(pattern=LINE, max_length=MOST_NOTE_CHARACTERS)]
+"""Note that a person adds to an upload. Only the team can read it."""
+
+
+class NewRemote(RequestModel):
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"url": "https://snake.example.org/k3J9"}]}
+    )
+    url: Annotated[str, Field(max_length=2000)]
+    """Address that answers Battlesnake's requests; put a secret into the path, because anybody who
+    knows the address may submit it."""
+    api: Literal["1", "2017"] = "1"
+    """Version of Battlesnake's API that the agent supports."""
+    message: Note = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from ladder.people.team_audits import record_team_act
 
 
 @atomic_function
-def dissolve_team(conn: Connection, team_id: TeamId, who: Viewer) -> None:
+def dissolve_team(conn: Connection, team_id: TeamId, viewer: Viewer) -> None:
     """Ends a team for good. Owners and administrators may.
 
     Its entries of unfinished seasons retire, and its members leave. Finished results, its name and
@@ -23,28 +23,32 @@ def dissolve_team(conn: Connection, team_id: TeamId, who: Viewer) -> None:
     Raises Forbidden. Raises Conflict while uploads are locked and the team declared an entry.
     """
     competitors.lock_team(conn, team_id)
-    teams.require_owner(conn, team_id, who)
+    teams.require_owner(conn, team_id, viewer)
     _retire_entries(conn, team_id)
     conn.execute(
         "update team_invitations set revoked_at = now() where team_id = %s and revoked_at is null",
         (team_id,),
     )
     conn.execute(
-        "update team_merges set outcome = 'withdrawn', answered_at = now(), answered_by = %s"
-        " where %s in (team_id, into_team_id) and outcome is null",
-        (who.user_id, team_id),
+        """
+        update team_merges set outcome = 'withdrawn', answered_at = now(), answered_by = %s
+        where %s in (team_id, into_team_id) and outcome is null
+        """,
+        (viewer.user_id, team_id),
     )
     conn.execute("delete from memberships where team_id = %s", (team_id,))
-    record_team_act(conn, team_id, who.user_id, "dissolve")
+    record_team_act(conn, team_id, viewer.user_id, "dissolve")
     if not _delete_unused(conn, team_id):
         conn.execute("update teams set ended_at = now() where id = %s", (team_id,))
 
 
 def _retire_entries(conn: Connection, team_id: TeamId) -> None:
     rows = conn.execute(
-        "select e.id, e.season_id, e.validation_match_id from entries e"
-        " join seasons s on s.id = e.season_id where e.team_id = %s"
-        " and e.state in ('pending', 'active', 'paused') and s.state <> 'finished' order by e.id",
+        """
+        select e.id, e.season_id, e.validation_match_id from entries e
+        join seasons s on s.id = e.season_id where e.team_id = %s
+        and e.state in ('pending', 'active', 'paused') and s.state <> 'finished' order by e.id
+        """,
         (team_id,),
     ).fetchall()
     entries.lock_matches_and_seasons(
@@ -59,8 +63,10 @@ def _delete_unused(conn: Connection, team_id: TeamId) -> bool:
     try:
         with atomic(conn):
             conn.execute(
-                "delete from team_joinings where invitation_id in ("
-                " select id from team_invitations where team_id = %s)",
+                """
+                delete from team_joinings where invitation_id in (
+                select id from team_invitations where team_id = %s)
+                """,
                 (team_id,),
             )
             conn.execute("delete from team_invitations where team_id = %s", (team_id,))

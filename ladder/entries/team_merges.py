@@ -15,14 +15,13 @@ from datetime import datetime, timedelta
 from typing import Annotated, Final
 
 from psycopg import errors
-from psycopg.rows import class_row
 from pydantic import ConfigDict, Field
 
 from ladder import ids
-from ladder.database.db import Connection, atomic, atomic_function
+from ladder.database.db import Connection, atomic, atomic_function, fetch, fetch_one
 from ladder.errors import Conflict, Forbidden, NotFound
 from ladder.field_types import RECORD, Key, RequestModel
-from ladder.ids import TeamId, TeamMergeId
+from ladder.ids import SeasonId, TeamId, TeamMergeId
 from ladder.leagues.records import SECOND_RULES
 from ladder.people import competitors, teams, users, visibility
 from ladder.people.records import Team, Viewer
@@ -30,16 +29,47 @@ from ladder.people.team_audits import record_team_act
 
 LIFE: Final = timedelta(days=7)
 """Time in which the other team can agree."""
-SELECT: Final = (
-    "select m.id, m.team_id, t.name as team_name, m.into_team_id, i.name as into_team_name,"
-    " m.created_at, m.expires_at from team_merges m join teams t on t.id = m.team_id"
-    " join teams i on i.id = m.into_team_id"
-)
+SELECT: Final = """
+    select m.id, m.team_id, t.name as team_name, m.into_team_id, i.name as into_team_name,
+    m.created_at, m.expires_at from team_merges m join teams t on t.id = m.team_id
+    join teams i on i.id = m.into_team_id
+    """
 IS_OPEN: Final = (
     "m.outcome is null and m.expires_at > now() and exists (select 1 from memberships o"
     " where o.team_id = m.team_id and o.user_id = m.asked_by and o.is_owner)"
 )
 """A request ends with the rights of the owner who asked."""
+
+WITHDRAW: Final = """
+    update team_merges m set outcome = 'withdrawn', answered_at = now() where outcome is null
+    """
+MERGED_SEASONS: Final = """
+    s.number,
+    s.state = 'open' and coalesce(least(s.closes_at, s.ends_at) > now(), true),
+    exists (
+      select 1 from exclusions x where x.season_id = s.id and x.subject in (
+        select %(team)s union all select %(into)s
+        union all select id from agents where team_id in (%(team)s, %(into)s)
+        union all
+        select id from entries where season_id = s.id and team_id in (%(team)s, %(into)s)
+      )
+    ),
+    exists (
+      select 1 from entries e
+      where e.season_id = s.id and e.is_anchor and e.team_id in (%(team)s, %(into)s)
+    ),
+    (
+      select coalesce(sum(d.used), 0) from daily_uploads d
+      where d.season_id = s.id and d.team_id in (%(team)s, %(into)s)
+    ),
+    s.daily_limit
+      * (1 + (now() at time zone 'utc')::date - (s.opens_at at time zone 'utc')::date)
+    from seasons s join leagues l on l.id = s.league_id
+    where s.state <> 'finished'
+      and exists (select 1 from entries e where e.season_id = s.id and e.team_id = %(team)s)
+    order by s.id for no key update of s
+    """
+"""The unfinished seasons of a team: what a merge asks about each."""
 
 
 class NewTeamMerge(RequestModel):
@@ -65,7 +95,7 @@ class TeamMerge:
 
 @atomic_function
 def ask_for_merge(
-    conn: Connection, team_id: TeamId, into_team_id: TeamId, who: Viewer
+    conn: Connection, team_id: TeamId, into_team_id: TeamId, viewer: Viewer
 ) -> TeamMerge:
     """Asks another team to take this one in. Only owners of the team may, so no administrator.
 
@@ -75,130 +105,111 @@ def ask_for_merge(
     if team_id == into_team_id:
         raise Conflict("choose another team: a team cannot be merged with itself", field="into")
     competitors.lock_team(conn, team_id, into_team_id)
-    _require_own_team(conn, team_id, who)
-    _refuse_impossible(conn, team_id, into_team_id, who)
+    _require_own_team(conn, team_id, viewer)
+    _refuse_impossible(conn, team_id, into_team_id, viewer)
     conn.execute(
-        "update team_merges m set outcome = 'withdrawn', answered_at = now()"  # noqa: S608
-        f" where team_id = %s and into_team_id = %s and outcome is null and not ({IS_OPEN})",
-        (team_id, into_team_id),
+        f"{WITHDRAW} and team_id = %(team)s and into_team_id = %(into)s and not ({IS_OPEN})",
+        {"team": team_id, "into": into_team_id},
     )
     merge_id = TeamMergeId(ids.new_id("tme"))
     try:
         with atomic(conn):
             conn.execute(
-                "insert into team_merges (id, team_id, into_team_id, asked_by, expires_at)"
-                " values (%s, %s, %s, %s, now() + %s)",
-                (merge_id, team_id, into_team_id, who.user_id, LIFE),
+                """
+                insert into team_merges (id, team_id, into_team_id, asked_by, expires_at)
+                values (%s, %s, %s, %s, now() + %s)
+                """,
+                (merge_id, team_id, into_team_id, viewer.user_id, LIFE),
             )
     except errors.UniqueViolation:
         raise Conflict("wait for the answer: your team has already asked this team") from None
-    record_team_act(conn, team_id, who.user_id, "ask_merge", into_team_id)
+    record_team_act(conn, team_id, viewer.user_id, "ask_merge", into_team_id)
     return get_merge(conn, merge_id)
 
 
 def get_merge(conn: Connection, merge_id: TeamMergeId) -> TeamMerge:
     """Returns an open request. Raises NotFound for others."""
-    with conn.cursor(row_factory=class_row(TeamMerge)) as cur:
-        found = cur.execute(f"{SELECT} where m.id = %s and {IS_OPEN}", (merge_id,)).fetchone()
-    if found is None:
-        raise NotFound.of("merge request")
-    return found
+    query, missing = f"{SELECT} where m.id = %(merge)s and {IS_OPEN}", NotFound.of("merge request")
+    return fetch_one(conn, TeamMerge, query, {"merge": merge_id}, missing=missing)
 
 
 def list_merges(conn: Connection, team_id: TeamId) -> list[TeamMerge]:
     """The open requests from and to a team, newest first."""
-    with conn.cursor(row_factory=class_row(TeamMerge)) as cur:
-        return cur.execute(
-            f"{SELECT} where %s in (m.team_id, m.into_team_id) and {IS_OPEN} order by m.id desc",
-            (team_id,),
-        ).fetchall()
+    condition = f"%(team)s in (m.team_id, m.into_team_id) and {IS_OPEN}"
+    return fetch(
+        conn, TeamMerge, f"{SELECT} where {condition} order by m.id desc", {"team": team_id}
+    )
 
 
 @atomic_function
-def accept_merge(conn: Connection, merge_id: TeamMergeId, who: Viewer) -> Team:
+def accept_merge(conn: Connection, merge_id: TeamMergeId, viewer: Viewer) -> Team:
     """Merges the teams and returns the one that remains. Only owners of that one may.
 
     Raises NotFound, Forbidden. Raises Conflict if a merge is impossible now: uploads are locked,
     the uploads together are too many, a team is disqualified, or a member competes for a third one.
     """
-    asked = get_merge(conn, merge_id)
-    competitors.lock_team(conn, asked.team_id, asked.into_team_id)
+    merge = get_merge(conn, merge_id)
+    competitors.lock_team(conn, merge.team_id, merge.into_team_id)
     get_merge(conn, merge_id)  # it may have ended a moment earlier
-    _require_own_team(conn, asked.into_team_id, who)
-    _refuse_impossible(conn, asked.team_id, asked.into_team_id, who)
-    _move_uploads_and_entries(conn, asked.team_id, asked.into_team_id)
-    _move_people(conn, asked.team_id, asked.into_team_id)
-    competitors.add_competitors_of_team(conn, asked.into_team_id, who.user_id)
-    everybody = [member.id for member in teams.list_members(conn, asked.into_team_id)]
-    competitors.refuse_blocked_people(conn, asked.into_team_id, everybody)
+    _require_own_team(conn, merge.into_team_id, viewer)
+    _refuse_impossible(conn, merge.team_id, merge.into_team_id, viewer)
+    _move_uploads_and_entries(conn, merge.team_id, merge.into_team_id)
+    _move_people(conn, merge.team_id, merge.into_team_id)
+    competitors.add_competitors_of_team(conn, merge.into_team_id, viewer.user_id)
+    everybody = [member.id for member in teams.list_members(conn, merge.into_team_id)]
+    competitors.refuse_blocked_people(conn, merge.into_team_id, everybody)
     conn.execute(
-        "update teams set ended_at = coalesce(ended_at, now()), merged_into = %s"
-        " where id = %s or merged_into = %s",
-        (asked.into_team_id, asked.team_id, asked.team_id),
+        """
+        update teams set ended_at = coalesce(ended_at, now()), merged_into = %s
+        where id = %s or merged_into = %s
+        """,
+        (merge.into_team_id, merge.team_id, merge.team_id),
     )
-    _close(conn, merge_id, who, "merged")
-    conn.execute(
-        "update team_merges set outcome = 'withdrawn', answered_at = now()"
-        " where %s in (team_id, into_team_id) and outcome is null",
-        (asked.team_id,),
-    )
-    for team_id in (asked.team_id, asked.into_team_id):
-        record_team_act(conn, team_id, who.user_id, "merge", asked.team_id)
-    return users.get_team(conn, asked.into_team_id)
+    _close(conn, merge_id, viewer, "merged")
+    conn.execute(f"{WITHDRAW} and %(team)s in (m.team_id, m.into_team_id)", {"team": merge.team_id})
+    for team_id in (merge.team_id, merge.into_team_id):
+        record_team_act(conn, team_id, viewer.user_id, "merge", merge.team_id)
+    return users.get_team(conn, merge.into_team_id)
 
 
 @atomic_function
-def end_merge(conn: Connection, merge_id: TeamMergeId, who: Viewer) -> None:
+def end_merge(conn: Connection, merge_id: TeamMergeId, viewer: Viewer) -> None:
     """Declines or withdraws a request: owners of either team may. Raises NotFound, Forbidden."""
-    asked = get_merge(conn, merge_id)
-    competitors.lock_team(conn, asked.team_id, asked.into_team_id)
+    merge = get_merge(conn, merge_id)
+    competitors.lock_team(conn, merge.team_id, merge.into_team_id)
     get_merge(conn, merge_id)
-    is_theirs = teams.is_owner(conn, asked.into_team_id, who.user_id)
+    is_theirs = teams.is_owner(conn, merge.into_team_id, viewer.user_id)
     if not is_theirs:
-        teams.require_owner(conn, asked.team_id, who)
+        teams.require_owner(conn, merge.team_id, viewer)
     outcome = "declined" if is_theirs else "withdrawn"
-    _close(conn, merge_id, who, outcome)
-    record_team_act(conn, asked.team_id, who.user_id, f"{outcome}_merge", asked.into_team_id)
+    _close(conn, merge_id, viewer, outcome)
+    record_team_act(conn, merge.team_id, viewer.user_id, f"{outcome}_merge", merge.into_team_id)
 
 
-def _require_own_team(conn: Connection, team_id: TeamId, who: Viewer) -> None:
-    if not teams.is_owner(conn, team_id, who.user_id):
+def _require_own_team(conn: Connection, team_id: TeamId, viewer: Viewer) -> None:
+    if not teams.is_owner(conn, team_id, viewer.user_id):
         raise Forbidden("Ask an owner of the team: only owners may do this.")
 
 
-def _close(conn: Connection, merge_id: TeamMergeId, who: Viewer, outcome: str) -> None:
+def _close(conn: Connection, merge_id: TeamMergeId, viewer: Viewer, outcome: str) -> None:
     conn.execute(
         "update team_merges set outcome = %s, answered_at = now(), answered_by = %s where id = %s",
-        (outcome, who.user_id, merge_id),
+        (outcome, viewer.user_id, merge_id),
     )
 
 
-def _refuse_impossible(conn: Connection, team_id: TeamId, into: TeamId, who: Viewer) -> None:
+def _refuse_impossible(conn: Connection, team_id: TeamId, into: TeamId, viewer: Viewer) -> None:
     """Raises Conflict unless every unfinished season of the first team allows the merge.
 
     It locks these seasons. The message names a league only to people who may see it.
     """
-    seen, values = visibility.visible_leagues(who)
-    params = {f"seen_{place}": value for place, value in enumerate(values)}
-    for name in params:
-        seen = seen.replace("%s", f"%({name})s", 1)
+    condition, values = visibility.visible_leagues(viewer)
+    named = {f"visible_{place}": value for place, value in enumerate(values)}
+    for name in named:
+        condition = condition.replace("%s", f"%({name})s", 1)
     rows = conn.execute(
-        f"select case when {seen} then l.title end, s.number,"  # noqa: S608
-        " s.state = 'open' and coalesce(least(s.closes_at, s.ends_at) > now(), true) as is_open,"
-        " exists (select 1 from exclusions x where x.season_id = s.id and x.subject in"
-        "   (select %(team)s union all select %(into)s union all"
-        "    select id from agents where team_id in (%(team)s, %(into)s) union all"
-        "    select id from entries where season_id = s.id and team_id in (%(team)s, %(into)s))),"
-        " exists (select 1 from entries e where e.season_id = s.id and e.is_anchor"
-        "   and e.team_id in (%(team)s, %(into)s)),"
-        " (select coalesce(sum(d.used), 0) from daily_uploads d where d.season_id = s.id"
-        "   and d.team_id in (%(team)s, %(into)s)),"
-        " s.daily_limit * (1 + (now() at time zone 'utc')::date"
-        "   - (s.opens_at at time zone 'utc')::date)"
-        " from seasons s join leagues l on l.id = s.league_id where s.state <> 'finished'"
-        " and exists (select 1 from entries e where e.season_id = s.id and e.team_id = %(team)s)"
-        " order by s.id for no key update of s",
-        {"team": team_id, "into": into, **params},
+        f"select case when {condition} then l.title end, {MERGED_SEASONS}",
+        {"team": team_id, "into": into, **named},
     ).fetchall()
     for title, number, is_open, is_excluded, has_anchor, used, allowed in rows:
         season = f"season {number} of {title}" if title else "a season of the other team"
@@ -216,41 +227,52 @@ def _refuse_impossible(conn: Connection, team_id: TeamId, into: TeamId, who: Vie
 
 
 def _move_uploads_and_entries(conn: Connection, team_id: TeamId, into: TeamId) -> None:
-    unfinished = "season_id in (select id from seasons where state <> 'finished')"
-    conn.execute(
-        "update seasons set revision = revision + 1, official_is_stale = true where id in ("
-        " select season_id from entries where team_id = %s) and state <> 'finished'",
-        (team_id,),
+    teams_of_merge: dict[str, object] = {"team": team_id, "into": into}
+    season_ids = fetch(
+        conn,
+        SeasonId,
+        """
+        update seasons set revision = revision + 1, official_is_stale = true
+        where state <> 'finished' and id in (select season_id from entries where team_id = %(team)s)
+        returning id
+        """,
+        teams_of_merge,
     )
-    conn.execute(  # the declared entry of the team that remains stays
-        f"delete from declared_entries where team_id = %s and {unfinished}",  # noqa: S608
-        (team_id,),
-    )
+    values = {**teams_of_merge, "seasons": season_ids}
     conn.execute(
-        "insert into daily_uploads as u (season_id, team_id, day, used)"  # noqa: S608
-        f" select season_id, %s, day, used from daily_uploads where team_id = %s and {unfinished}"
-        " on conflict (season_id, team_id, day) do update set used = u.used + excluded.used",
-        (into, team_id),
-    )
-    conn.execute(
-        f"delete from daily_uploads where team_id = %s and {unfinished}",  # noqa: S608
-        (team_id,),
+        """
+        with undeclared as (  -- the declared entry of the team that remains stays
+          delete from declared_entries where team_id = %(team)s and season_id = any (%(seasons)s)
+        ), taken as (
+          delete from daily_uploads where team_id = %(team)s and season_id = any (%(seasons)s)
+          returning season_id, day, used
+        )
+        insert into daily_uploads as u (season_id, team_id, day, used)
+        select season_id, %(into)s, day, used from taken
+        on conflict (season_id, team_id, day) do update set used = u.used + excluded.used
+        """,
+        values,
     )
     conn.execute(  # in the order of other locks, such as those of a round of pairing
-        "select 1 from entries where team_id = any (%s) order by id for no key update",
-        ([team_id, into],),
+        "select 1 from entries where team_id in (%(team)s, %(into)s) order by id for no key update",
+        values,
     )
     conn.execute(
-        f"update entries set team_id = %s where team_id = %s and {unfinished}",  # noqa: S608
-        (into, team_id),
+        """
+        update entries set team_id = %(into)s
+        where team_id = %(team)s and season_id = any (%(seasons)s)
+        """,
+        values,
     )
     _retire_above_limit(conn, into)
     conn.execute(  # an agent whose slug is taken gets one that is free
-        "update agents a set team_id = %(into)s, slug = case when exists ("
-        "   select 1 from agents o where o.team_id = %(into)s and o.slug = a.slug)"
-        "   then left(a.slug, 31) || '-' || right(a.id, 8) else a.slug end"
-        " where a.team_id = %(team)s",
-        {"team": team_id, "into": into},
+        """
+        update agents a set team_id = %(into)s, slug = case when exists (
+          select 1 from agents o where o.team_id = %(into)s and o.slug = a.slug)
+          then left(a.slug, 31) || '-' || right(a.id, 8) else a.slug end
+        where a.team_id = %(team)s
+        """,
+        values,
     )
 
 
@@ -260,28 +282,31 @@ def _retire_above_limit(conn: Connection, team_id: TeamId) -> None:
     The lease does the same when an entry becomes active (``lease_decide_entry``).
     """
     conn.execute(
-        "with gone as (update entries set state = 'retired', next_try_at = null,"
-        "   deadline_at = null, paused_at = null,"
-        "   reason = 'newer submissions of its team play instead'"
-        " where id in (select p.id from (select e.id, s.team_active_limit, row_number() over ("
-        "     partition by e.season_id order by d.entry_id is null or s.rules_version >= %s,"
-        "     e.activated_at desc, e.id desc)"
-        "     as place from entries e join seasons s on s.id = e.season_id"
-        "   left join declared_entries d on d.entry_id = e.id where e.team_id = %s"
-        "     and (e.state = 'active' or s.rules_version >= %s and e.state = 'paused')"
-        "     and not e.is_anchor and s.state <> 'finished') p"
-        "   where p.place > p.team_active_limit) returning id)"
-        " update pauses set ended_at = now(), outcome = 'retired' from gone"
-        " where entry_id = gone.id and ended_at is null",
-        (SECOND_RULES, team_id, SECOND_RULES),
+        """
+        select entry_retire(array(
+          select p.id from (
+            select e.id, s.team_active_limit, row_number() over (
+              partition by e.season_id order by d.entry_id is null or s.rules_version >= %(second)s,
+              e.activated_at desc, e.id desc
+            ) as place
+            from entries e join seasons s on s.id = e.season_id
+            left join declared_entries d on d.entry_id = e.id
+            where e.team_id = %(team)s and not e.is_anchor and s.state <> 'finished'
+              and (e.state = 'active' or s.rules_version >= %(second)s and e.state = 'paused')
+          ) p where p.place > p.team_active_limit
+        ), 'newer submissions of its team play instead')
+        """,
+        {"team": team_id, "second": SECOND_RULES},
     )
 
 
 def _move_people(conn: Connection, team_id: TeamId, into: TeamId) -> None:
     """Copies the members; they also stay in the ended team, so that they see its old logs."""
     conn.execute(
-        "insert into memberships (team_id, user_id) select %s, user_id from memberships"
-        " where team_id = %s on conflict do nothing",
+        """
+        insert into memberships (team_id, user_id) select %s, user_id from memberships
+        where team_id = %s on conflict do nothing
+        """,
         (into, team_id),
     )
     row = conn.execute("select count(*) from memberships where team_id = %s", (into,)).fetchone()
@@ -289,8 +314,10 @@ def _move_people(conn: Connection, team_id: TeamId, into: TeamId) -> None:
     if row[0] > teams.MOST_MEMBERS:
         raise Conflict(f"together the teams have more than {teams.MOST_MEMBERS} members")
     conn.execute(
-        "update season_competitors set team_id = %s where team_id = %s"
-        " and season_id in (select id from seasons where state <> 'finished')",
+        """
+        update season_competitors set team_id = %s where team_id = %s
+        and season_id in (select id from seasons where state <> 'finished')
+        """,
         (into, team_id),
     )
     conn.execute("update roster set team_id = %s where team_id = %s", (into, team_id))

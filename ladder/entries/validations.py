@@ -13,7 +13,8 @@ import heapq
 from dataclasses import dataclass
 from typing import Final
 
-from ladder.database.db import Connection
+from ladder.database.db import Connection, fetch_one
+from ladder.entries.records import ShownPlace
 from ladder.enums import FaultCause, MatchKind
 from ladder.ids import EntryId, MatchId
 from ladder.leagues.records import Season
@@ -26,43 +27,80 @@ ETA_SAMPLE: Final = 20  # recent validations whose duration predicts the next on
 PROMPT_SECONDS: Final = 10.0
 """A free slot takes a waiting validation within this time. After that nobody knows why it waits."""
 
+QUEUE_PLACE: Final = """
+    with ended as not materialized (
+      select o.id, o.season_id, extract(epoch from v.finished_at - v.claimed_at) as seconds
+      from entries o join matches v on v.id = o.validation_match_id and v.state = 'finished'
+    )
+    select (
+             select count(*) from matches q
+             where q.queue = m.queue and q.state = 'queued' and m.state = 'queued'
+               and (q.turn, q.id) < (m.turn, m.id)
+           ),
+           (
+             select coalesce(sum(slots), 0)::integer from workers
+             where m.queue = any (queues) and live_until > now()
+           ),
+           coalesce(
+             (
+               select avg(seconds) from (
+                 select seconds from ended where season_id = e.season_id
+                 order by id desc limit %(sample)s
+               ) newest
+             ),
+             (select avg(seconds) from (
+               select seconds from ended order by id desc limit %(sample)s
+             ) newest)
+           )::float8,
+           extract(epoch from now() - m.claimed_at)::float8,
+           extract(epoch from now() - m.created_at)::float8,
+           m.state, m.turn, m.queue, m.profiles, m.speed_class,
+           (select count(*) from attempts a where a.match_id = m.id), m.max_attempts,
+           (
+             select a.fault_cause from attempts a where a.match_id = m.id
+             order by a.attempt desc limit 1
+           )
+    from entries e join matches m on m.id = e.validation_match_id
+    where e.id = %(entry)s
+      and (e.state = 'pending' or e.state = 'paused' and e.deadline_at is not null)
+    """
+
 
 @dataclass(frozen=True, slots=True)
-class QueuePlace:
-    position: int
-    """Number of validations that start before this one; 0: next or running."""
-    eta_seconds: float | None
-    """Seconds until the validation should end; None if nothing known says so."""
+class QueuePlace(ShownPlace):
     reason: str | None = None
     """What the entry needs and no node has, or why its last attempt had no result. For example: "no
     node serves profile torch now; ...".
     """
-    playing_seconds: float | None = None
-    """Time since its validation match began; None while it waits."""
     others_may_pass: bool = False
     """Whether new uploads of other teams go before it: its turn is above 0."""
 
 
 def make_validation_match(conn: Connection, season: Season, entry_id: EntryId) -> MatchId:
     """Creates the entry's next validation match and sets its deadline."""
-    row = conn.execute(
-        "select submission_id, agent_id, team_id, profile, (select count(*) from entries o"
-        "   where o.state = 'pending' and o.team_id = e.team_id and o.id <> e.id),"
-        " exists (select 1 from memberships m where m.team_id = e.team_id), validations"
-        " from entries e where id = %s",
-        (entry_id,),
-    ).fetchone()
-    assert row is not None
-    *owner, others, has_members, made = row
-    turn = others if has_members else 0 if made else others + 1
+    *owner, others, has_members, validations = fetch_one(
+        conn,
+        lambda *columns: columns,
+        """
+        select submission_id, agent_id, team_id, profile,
+               (
+                 select count(*) from entries o
+                 where o.state = 'pending' and o.team_id = e.team_id and o.id <> e.id
+               ),
+               exists (select 1 from memberships m where m.team_id = e.team_id),
+               validations
+        from entries e where id = %(entry)s
+        """,
+        {"entry": entry_id},
+    )
+    turn = others if has_members else 0 if validations else others + 1
     seat = LineupSeat(entry_id, *owner)
     match_id = matches.create_match(
         conn, season=season, kind=MatchKind.VALIDATION, lineup=[seat] * season.seats, turn=turn
     )
     conn.execute(
-        "update entries set validation_match_id = %s, validations = validations + 1,"
-        " deadline_at = now() + make_interval(secs => %s), next_try_at = null where id = %s",
-        (match_id, season.queue_seconds + PLAY_SECONDS, entry_id),
+        "select entry_await_validation(%s, %s, %s)",
+        (entry_id, match_id, season.queue_seconds + PLAY_SECONDS),
     )
     return match_id
 
@@ -74,36 +112,13 @@ def queue_place_of(conn: Connection, entry_id: EntryId) -> QueuePlace | None:
     validations. There is none if no validation has ended yet, and once this one or each one that
     must end before it has taken longer. A second one need not wait for the end of a slow one.
     """
-    row = conn.execute(
-        "select (select count(*) from matches q where q.queue = m.queue and q.state = 'queued'"
-        "         and (q.turn, q.id) < (m.turn, m.id) and m.state = 'queued'),"
-        " (select coalesce(sum(slots), 0)::integer from workers"
-        "   where m.queue = any (queues) and live_until > now()),"
-        " coalesce((select avg(extract(epoch from d.finished_at - d.claimed_at)) from ("
-        "    select v.finished_at, v.claimed_at from entries o"
-        "      join matches v on v.id = o.validation_match_id and v.state = 'finished'"
-        "     where o.season_id = e.season_id order by o.id desc limit %s) d),"
-        "  (select avg(extract(epoch from d.finished_at - d.claimed_at)) from ("
-        "    select v.finished_at, v.claimed_at from entries o"
-        "      join matches v on v.id = o.validation_match_id and v.state = 'finished'"
-        "     order by o.id desc limit %s) d))::float8,"
-        " extract(epoch from now() - m.claimed_at)::float8,"
-        " extract(epoch from now() - m.created_at)::float8,"
-        " m.state, m.turn, m.queue, m.profiles, m.speed_class,"
-        " (select count(*) from attempts a where a.match_id = m.id), m.max_attempts,"
-        " (select a.fault_cause from attempts a where a.match_id = m.id"
-        "   order by a.attempt desc limit 1)"
-        " from entries e join matches m on m.id = e.validation_match_id"
-        " where e.id = %s and (e.state = 'pending'"
-        "   or e.state = 'paused' and e.deadline_at is not null)",
-        (ETA_SAMPLE, ETA_SAMPLE, entry_id),
-    ).fetchone()
+    row = conn.execute(QUEUE_PLACE, {"entry": entry_id, "sample": ETA_SAMPLE}).fetchone()
     if row is None:
         return None
     ahead, slots, usual, ran, waited, state, turn, queue, needed, speed_class, *past = row
     if state == "running":
         left = None if usual is None or ran >= usual else max(1.0, usual - ran)
-        return QueuePlace(ahead, left, _reason_for_repeat(*past), ran)
+        return QueuePlace(ahead, left, ran, reason=_reason_for_repeat(*past))
     reason = worker_availability.why_no_worker_fits(
         matches_workers.live_workers(conn),
         queue=queue,
@@ -111,11 +126,12 @@ def queue_place_of(conn: Connection, entry_id: EntryId) -> QueuePlace | None:
         speed_class=speed_class,
     )
     if reason is not None:
-        return QueuePlace(ahead, None, reason)
+        return QueuePlace(ahead, None, None, reason=reason)
     return QueuePlace(
         ahead,
         None if usual is None else _seconds_until_end(conn, queue, slots, ahead, usual, waited),
-        _reason_for_repeat(*past),
+        None,
+        reason=_reason_for_repeat(*past),
         others_may_pass=turn > 0,
     )
 
@@ -130,9 +146,11 @@ def _seconds_until_end(
     of these slots is free.
     """
     rows = conn.execute(
-        "select extract(epoch from now() - claimed_at)::float8,"
-        " extract(epoch from lease_slow_validation())::float8 from matches"
-        " where queue = %s and state = 'running'",
+        """
+        select extract(epoch from now() - claimed_at)::float8,
+        extract(epoch from lease_slow_validation())::float8 from matches
+        where queue = %s and state = 'running'
+        """,
         (queue,),
     ).fetchall()
     running = [float(row[0]) for row in rows]

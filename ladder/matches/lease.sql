@@ -700,8 +700,6 @@ declare
     v_team text;
     v_keep integer;
     v_team_keep integer;
-    v_round bigint;
-    v_now timestamptz := clock_timestamp();
     v_reason text;
     v_was text;
     v_is_second boolean;    -- whether the season has the second rules
@@ -714,32 +712,24 @@ begin
     if found then
         v_reason := t.verdict || coalesce(' at step ' || t.failed_step, '')
                  || coalesce(': ' || t.reason, '');
-        update entries
-           set state = case state when 'pending' then 'rejected' else state end,
-               next_try_at = case state when 'paused'
-                                  then remote_next_try(season_id, paused_at, tries) end,
-               deadline_at = null, reason = v_reason
+        select * into e from entries
          where id = v_entry and state in ('pending', 'paused') and validation_match_id = m.id
-        returning * into e;
-        if e.state = 'rejected' then
+           for update;
+        if e.state = 'paused' then
+            perform entry_fail_try(v_entry, v_reason);
+        elsif e.state = 'pending' then
             if t.bundle_refused and e.taken_day is not null then
-                update entries set taken_day = null, reason = v_reason ||
-                       '; the upload does not count against the daily limit, so correct it and send it again'
-                 where id = v_entry;
-                update daily_uploads set used = used - 1
-                 where season_id = e.season_id and team_id = e.team_id and day = e.taken_day
-                   and used > 0;
+                v_reason := v_reason ||
+                    '; the upload does not count against the daily limit, so correct it and send it again';
             end if;
-            perform notices_record('validation_failed',
-                jsonb_build_object('entry_id', v_entry, 'match_id', m.id));
+            perform entry_reject(v_entry, v_reason, coalesce(t.bundle_refused, false), m.id);
         end if;
         return;
     end if;
-    -- The leaderboard gains an entry, so its revision grows. The season is locked before the entry, so
-    -- the entry's first round is one that nobody has begun.
+    -- The leaderboard gains an entry, so its revision grows. The season is locked before the entry.
     update seasons set revision = revision + 1 where id = m.season_id
-    returning active_limit, team_active_limit, round, rules_version >= 2
-         into v_keep, v_team_keep, v_round, v_is_second;
+    returning active_limit, team_active_limit, rules_version >= 2
+         into v_keep, v_team_keep, v_is_second;
     -- A merge may have moved the entry to another team since the match was made.
     select team_id into v_team from entries where id = v_entry;
     if v_keep is not null or v_team_keep is not null then
@@ -749,14 +739,7 @@ begin
     select state into v_was from entries where id = v_entry for update;
     select reason into v_reason from seats where match_id = m.id and reason is not null
      order by seat limit 1;
-    update entries
-       set state = 'active', deadline_at = null, round = v_round,
-           reason = coalesce(v_reason, case when v_is_second and strikes > 0
-                                            then remote_loss_reason() end),
-           strikes = case when v_is_second then strikes else 0 end, struck_at = null, answered = 0, paused_at = null, tries = 0,
-           activated_at = coalesce(activated_at, v_now)
-     where id = v_entry and state in ('pending', 'paused') and validation_match_id = m.id
-    returning * into e;
+    select * into e from entry_activate(v_entry, m.id, v_reason);
     if not found then
         return;
     end if;
@@ -766,36 +749,27 @@ begin
             jsonb_build_object('entry_id', v_entry, 'match_id', m.id));
     end if;
     if v_keep is not null then
-        update entries
-           set state = 'retired', next_try_at = null, deadline_at = null, paused_at = null,
-               reason = 'newer submissions of its agent play instead'
-         where id in (
+        perform entry_retire(array(
             select id from entries
              where season_id = m.season_id and agent_id = v_agent
                and (state = 'active' or v_is_second and state = 'paused')
-             order by activated_at desc, id desc offset v_keep);
+             order by activated_at desc, id desc offset v_keep),
+            'newer submissions of its agent play instead');
     end if;
     if v_team_keep is not null then
         for e in
-            update entries
-               set state = 'retired', next_try_at = null, deadline_at = null, paused_at = null,
-                   reason = 'newer submissions of its team play instead'
-             where id in (
+            select * from entry_retire(array(
                 select id from entries
                  where season_id = m.season_id and team_id = v_team and not is_anchor
                    and (state = 'active' or v_is_second and state = 'paused')
-                 order by activated_at desc, id desc offset v_team_keep)
-            returning *
+                 order by activated_at desc, id desc offset v_team_keep),
+                'newer submissions of its team play instead')
         loop
             if e.agent_id <> v_agent then  -- a team does not expect it, unlike a newer version
                 perform notices_record('agent_retired', jsonb_build_object('entry_id', e.id));
             end if;
         end loop;
     end if;
-    update pauses p set ended_at = v_now, outcome = o.state
-      from entries o
-     where o.id = p.entry_id and p.ended_at is null and o.season_id = m.season_id
-       and o.team_id = v_team and o.state <> 'paused';
 end $$;
 
 -- Internal. Counts games of a scrim; the last one finishes it.
@@ -1048,14 +1022,9 @@ begin
          where m.id = any (p_ids) and m.kind <> 'scrim'
          group by t.entry_id order by t.entry_id
     loop
-        -- An entry with a void validation match is due now. entries.expire_pending handles pending
-        -- entries, remote_agents.retry_due_entries paused ones.
-        update entries
-           set in_flight = in_flight - r.gone, host_faults = host_faults + r.lost,
-               deadline_at = case when state in ('pending', 'paused')
-                                       and validation_match_id = any (v_gone)
-                   then v_now else deadline_at end
+        update entries set in_flight = in_flight - r.gone, host_faults = host_faults + r.lost
          where id = r.entry_id;
+        perform entry_hasten_validation(r.entry_id, v_gone);
     end loop;
 
     for r in

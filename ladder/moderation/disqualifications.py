@@ -15,7 +15,6 @@ from pydantic import ConfigDict, Field
 from ladder import ids
 from ladder.database.db import Connection, atomic_function, fetch, fetch_one
 from ladder.entries import entries, medal_lines
-from ladder.entries.records import PauseCause
 from ladder.enums import VoidCause
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.fault_reasons import DISQUALIFIED
@@ -83,30 +82,19 @@ def disqualify(
     trials = fetch(conn, MatchId, query, values)
     entries.lock_matches_and_seasons(conn, trials, [season_id])
     matches.void_matches(conn, trials, VoidCause.ENTRY_LEFT, "the entry was disqualified")
-    query = f"""select id,
-          case when pause_cause = '{PauseCause.TEAM_BLOCKED}' then 'active' else state end,
-          agent_id, disqualified_at is not null
+    query = f"""select id, state, agent_id, disqualified_at is not null
         from entries where {COVERED} order by id for update"""
     rows = conn.execute(query, values).fetchall()
     if not rows:
         raise NotFound(f"{subject} has no entry in this season", field="subject")
-    out = [
-        (EntryId(entry), state)
-        for entry, state, _, is_out in rows
-        if state != "rejected" and not is_out
-    ]
-    medal_lines.refuse_to_lose_agent(conn, season_id, [entry for entry, _ in out])
+    out = [EntryId(entry) for entry, state, _, is_out in rows if state != "rejected" and not is_out]
+    medal_lines.refuse_to_lose_agent(conn, season_id, out)
     excluded = _add_exclusion(conn, season_id, subject)
     if (not excluded and not out) or (ids.is_id(subject, "ent") and rows[0][1] == "rejected"):
         raise Conflict("it is already disqualified, or never passed validation", field="subject")
-    _append_to_season_log(conn, season_id, "disqualify", [entry for entry, _ in out])
-    for entry, state in out:
-        conn.execute(
-            "update entries set state = 'retired', deadline_at = null, next_try_at = null,"
-            " paused_at = null, disqualified_at = now(),"
-            " disqualified_from = %s, reason = %s where id = %s",
-            (state, f"{DISQUALIFIED}{reason}", entry),
-        )
+    _append_to_season_log(conn, season_id, "disqualify", out)
+    for entry in out:
+        conn.execute("select entry_disqualify(%s, %s)", (entry, f"{DISQUALIFIED}{reason}"))
     audit_id = audit_log.record_audit(
         conn,
         season.league_id,
@@ -115,13 +103,13 @@ def disqualify(
         subject=subject,
         reason=reason,
         season_id=season_id,
-        details={"entries": [entry for entry, _ in out]},
+        details={"entries": out},
     )
     # Games of the disqualified affected every team.
     sealed_medals.unseal_all_medals(conn, season_id, audit_id)
     newest = {agent: EntryId(entry) for entry, _, agent, is_out in rows if not is_out}
     _tell_teams(conn, NoticeKind.AGENT_DISQUALIFIED, newest)
-    return DisqualificationAct(audit_id, subject, tuple(entry for entry, _ in out))
+    return DisqualificationAct(audit_id, subject, tuple(out))
 
 
 @atomic_function
@@ -149,38 +137,16 @@ def reinstate(
     ).rowcount
     if not undone:
         raise Conflict(_why_not_disqualified(conn, season_id, subject))
-    query = f"""select id,
-          case when exists (
-            select 1 from teams t join seasons s on s.id = e.season_id and s.state <> 'finished'
-            where t.id = e.team_id and t.ended_at is not null) then 'retired'
-          else disqualified_from end, agent_id
-        from entries e
+    query = f"""select id, agent_id from entries e
         where {COVERED} and disqualified_at is not null
           and not exists (select 1 from exclusions x
             where x.season_id = e.season_id and x.subject in (e.id, e.agent_id, e.team_id))
         order by id for update"""
     rows = conn.execute(query, values).fetchall()
-    back = [EntryId(entry) for entry, _, _ in rows]
+    back = [EntryId(entry) for entry, _ in rows]
     _append_to_season_log(conn, season_id, "reinstate", back)
-    for entry, state, _ in rows:
-        conn.execute(
-            "update entries e set disqualified_at = null, disqualified_from = null, reason = null,"
-            " deadline_at = case when %(state)s = 'pending' then now() end,"
-            " next_try_at = case when %(state)s = 'paused' then now() end,"
-            " pause_cause = case when %(state)s = 'paused' then %(cause)s end,"
-            # A paused entry gets its full time to answer, since it was not tried while
-            # disqualified.
-            " paused_at = case when %(state)s = 'paused' then now() end, tries = 0,"
-            " state = case when %(state)s = 'active' and (select count(*) from entries o"
-            "     where o.season_id = e.season_id and o.agent_id = e.agent_id"
-            "     and o.state = 'active') >= (select active_limit from seasons"
-            "     where id = e.season_id) or %(state)s = 'active' and not e.is_anchor"
-            "     and (select count(*) from entries o where o.season_id = e.season_id"
-            "     and o.team_id = e.team_id and o.state = 'active' and not o.is_anchor)"
-            "     >= (select team_active_limit from seasons where id = e.season_id)"
-            "     then 'retired' else %(state)s end where id = %(entry)s",
-            {"state": state, "cause": PauseCause.UNREACHABLE, "entry": entry},
-        )
+    for entry in back:
+        conn.execute("select entry_reinstate(%s)", (entry,))
     audit_id = audit_log.record_audit(
         conn,
         season.league_id,
@@ -191,7 +157,7 @@ def reinstate(
         season_id=season_id,
         details={"entries": back},
     )
-    _tell_teams(conn, NoticeKind.AGENT_REINSTATED, {agent: entry for entry, _, agent in rows})
+    _tell_teams(conn, NoticeKind.AGENT_REINSTATED, {agent: EntryId(entry) for entry, agent in rows})
     return DisqualificationAct(audit_id, subject, tuple(back))
 
 

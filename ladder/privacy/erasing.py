@@ -165,16 +165,13 @@ def _stop_playing(conn: Connection, team_ids: list[str]) -> None:
         "delete from declared_entries where team_id = any (%s) and season_id = any (%s)",
         (team_ids, open_seasons),
     )
-    query = """update pauses set ended_at = clock_timestamp(), outcome = 'retired'
-        where ended_at is null
-          and entry_id in (select id from entries
-            where team_id = any (%(team_ids)s) and season_id = any (%(open_seasons)s))"""
-    conn.execute(query, {"team_ids": team_ids, "open_seasons": open_seasons})
     conn.execute(
-        "update entries set state = 'retired', deadline_at = null, next_try_at = null,"
-        " paused_at = null where team_id = any (%s) and season_id = any (%s)"
-        " and state in ('pending', 'active', 'paused')",
-        (team_ids, open_seasons),
+        """
+        select entry_retire(array(
+          select id from entries where team_id = any (%(teams)s) and season_id = any (%(seasons)s)
+        ), null)
+        """,
+        {"teams": team_ids, "seasons": open_seasons},
     )
 
 

@@ -25,7 +25,7 @@ from services.version import VERSION
 
 MODULES: Final = {
     "api": ("api",),
-    "submissions": ("submit", "submissions", "entries"),
+    "submissions": ("submit", "submissions", "entries", "agent"),
     "matches": ("matches", "episodes", "replay", "logs"),
     "leaderboards": ("leaderboard",),
     "insights": ("watch", "insights", "feed"),
@@ -34,7 +34,6 @@ MODULES: Final = {
     "tournaments": ("tournament",),
     "leagues": ("league", "season"),
     "league_people": ("join", "league"),
-    "agents": ("agent",),
     "teams": ("team",),
     "account": ("sign-up", "login", "logout", "whoami"),
     "administration": ("admin",),

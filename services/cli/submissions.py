@@ -1,4 +1,4 @@
-"""Commands on uploads: submit, submissions, entries."""
+"""Commands on agents and uploads: submit, submissions, entries, agent."""
 
 from __future__ import annotations
 
@@ -115,24 +115,24 @@ def choose_agent(
     ladder: Client, name: str | None, team: str | None, bundle: Path | None
 ) -> tuple[Json, bool]:
     """The named agent, else the caller's only one, and whether it was created now."""
-    agents = own_agents(ladder)
-    if name is None and len(agents) == 1:
-        return agents[0], False
-    if name is None and agents:
+    own = own_agents(ladder)
+    if name is None and len(own) == 1:
+        return own[0], False
+    if name is None and own:
         raise MissingInput(
-            f"name one of your agents with --agent: {', '.join(row['slug'] for row in agents)}"
+            f"name one of your agents with --agent: {', '.join(row['slug'] for row in own)}"
         )
     if name is None and bundle is None:
         raise MissingInput("name a new agent with --agent")
     if name is None:
         assert bundle is not None
         name = bundle.resolve().name if bundle.is_dir() else bundle.resolve().parent.name
-    found = find_agent(agents, name)
-    if found is not None:
-        return found, False
-    made = ladder.post("/v1/agents", {"name": name, "team": team})
-    stderr.print(f"created agent {made['name']} ({made['id']})")
-    return made, True
+    agent = find_agent(own, name)
+    if agent is not None:
+        return agent, False
+    agent = ladder.post("/v1/agents", {"name": name, "team": team})
+    stderr.print(f"created agent {agent['name']} ({agent['id']})")
+    return agent, True
 
 
 def wait_for_validation(ladder: Client, entry: Json) -> Json:
@@ -141,7 +141,7 @@ def wait_for_validation(ladder: Client, entry: Json) -> Json:
     Shows progress on stderr: in place on a terminal. Else it prints a line if the text changed, at
     most one in LINE_SECONDS.
     """
-    told_at, told = time.monotonic(), ""
+    printed_at, printed = time.monotonic(), ""
     with ProgressLine("waiting for validation") as line:
         while entry["state"] == "pending" or is_being_retried(entry):
             queue, text = entry.get("queue"), ""
@@ -150,10 +150,10 @@ def wait_for_validation(ladder: Client, entry: Json) -> Json:
             elif queue is not None:
                 text = f"validation: {queue_text(queue)}"
             line.show(text)
-            is_due = time.monotonic() - told_at >= LINE_SECONDS
-            if text not in ("", told) and is_due and not sys.stderr.isatty():
+            is_due = time.monotonic() - printed_at >= LINE_SECONDS
+            if text not in ("", printed) and is_due and not sys.stderr.isatty():
                 stderr.print(text)
-                told_at, told = time.monotonic(), text
+                printed_at, printed = time.monotonic(), text
             time.sleep(POLL_SECONDS)
             entry = ladder.get(f"/v1/entries/{entry['id']}")
     return entry
@@ -311,7 +311,25 @@ def league_names_by_season(ladder: Client, rows: list[Json]) -> dict[str, str]:
     return names
 
 
+agents = typer.Typer(help="List your agents.", no_args_is_help=True)
+
+
+@agents.command("list")
+def list_agents(as_json: AsJson = False) -> None:
+    """List the agents of your teams."""
+    with connect() as ladder:
+        rows = own_agents(ladder)
+    columns = {"slug": "slug", "name": "name", "team": "team_name", "id": "id"}
+    show_list(rows, columns, as_json, FIRST_UPLOAD)
+
+
+@agents.callback()
+def group() -> None:
+    """Keeps `list` a word of its own."""
+
+
 def register(app: typer.Typer) -> None:
     app.command()(submit)
     app.command()(submissions)
     app.command()(entries)
+    app.add_typer(agents, name="agent")

@@ -56,7 +56,8 @@ class Form:
     """Parts of the operation's path that this form sets."""
     asks: type[BaseModel] | None = None
     """The model of the form, if it asks otherwise than the API. Its method ``request`` takes what
-    the operation and the page take, by name, and returns the request of the API."""
+    the operation and the page take, by name, and returns the request of the API. A field with the
+    name of a parameter of the operation fills that parameter."""
     type_again: str = ""
     """The parameter whose name a person must type before the operation is done."""
     repeats: bool = False
@@ -121,6 +122,7 @@ class Operations:
         status: int = 200,
         tag: str = "",
         takes_key: bool | None = None,
+        repeat: str = "",
         problems: tuple[int, ...] = (403, 404, 409),
         forms: tuple[Form, ...] | Form = (),
         confirms: str = "",
@@ -128,7 +130,8 @@ class Operations:
         """Declares the operation of a function.
 
         With status 201 it creates something and takes an Idempotency-Key, unless ``takes_key`` says
-        otherwise. Without an answer its status is 204. ``problems`` are the statuses of its
+        otherwise. If its answer has a field ``is_new`` that is false, the status is 200; ``repeat``
+        says when. Without an answer its status is 204. ``problems`` are the statuses of its
         refusals. ``tag`` is its group in the OpenAPI document, if it is not that of the others.
         """
 
@@ -138,6 +141,9 @@ class Operations:
             answer = operation.signature.return_annotation
             repeats_once = status == 201 if takes_key is None else takes_key
             self.all[operation.name] = operation
+            repeated: dict[int | str, Any] = {}
+            if repeat:
+                repeated[200] = {"model": answer, "description": repeat}
             self.router.add_api_route(
                 path,
                 idempotent_endpoint(operation) if repeats_once else function,
@@ -146,7 +152,7 @@ class Operations:
                 status_code=204 if answer is None else status,
                 summary=summary,
                 response_model=answer,
-                responses=problem_responses(*problems),
+                responses={**repeated, **problem_responses(*problems)},
                 openapi_extra={CONFIRMS: confirms} if confirms else None,
             )
             return function
@@ -158,7 +164,11 @@ def idempotent_endpoint(operation: Operation) -> Callable[..., Response]:
     """The operation's function with an Idempotency-Key."""
 
     def endpoint(once: IdempotentRequest, **values: Any) -> Response:
-        return once.run(lambda: (operation.function(**values), operation.status), keep=stored_copy)
+        def act() -> tuple[Any, int]:
+            answer = operation.function(**values)
+            return answer, operation.status if getattr(answer, "is_new", True) else 200
+
+        return once.run(act, keep=stored_copy)
 
     types = {**parameter_types(operation.function), "once": Idempotent}
     return endpoint_of(operation, endpoint, types)

@@ -10,8 +10,9 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from games import GAMES
-from ladder.entries import daily_uploads, league_setup, medal_lines
+from ladder.entries import daily_uploads, entries, league_setup, medal_lines
 from ladder.entries.daily_uploads import UploadLimits
+from ladder.entries.records import ShownEntry
 from ladder.enums import LeagueRole
 from ladder.errors import Invalid
 from ladder.field_types import RECORD
@@ -26,7 +27,6 @@ from ladder.reports import season_health
 from ladder.reports.season_health import AlarmCause
 from ladder.scrims import rehearsals
 from ladder.scrims.rehearsals import Rehearsal
-from services.api.entries import EntryOut, entry_out
 from services.http import permissions
 from services.http.app_state import AppState, Db
 from services.http.auth import Anyone, Host, Known
@@ -79,7 +79,7 @@ class ShownLeague(League):
 
 class CreatedLeague(ShownLeague):
     season: Season | None = None
-    anchors: list[EntryOut] = Field(default_factory=list)
+    anchors: list[ShownEntry] = Field(default_factory=list)
     lacking: Annotated[
         str | None, Field(examples=["2 of 16 seats can be filled: add an agent or an anchor"])
     ] = None
@@ -181,7 +181,7 @@ def create_league(
     (league,) = shown_leagues(conn, viewer, [opened.league])
     created = {**dict(league), "role": LeagueRole.HOST, "season": opened.season}
     if opened.season is not None:
-        created["anchors"] = [entry_out(conn, viewer, entry) for entry in opened.anchors]
+        created["anchors"] = [entries.show_entry(conn, viewer, entry) for entry in opened.anchors]
         created["lacking"] = season_health.why_no_lineup(conn, opened.season, opened.league)
     return CreatedLeague.model_construct(**created)
 

@@ -18,8 +18,8 @@ from ladder.people.records import Team
 from ladder.reports import feed
 from ladder.scrims import requests as scrim_requests
 from ladder.scrims import scrims
+from services.agents import my_agents
 from services.http.app_state import AppState, Db
-from services.web import my_agents
 from services.web.page_rendering import HEADERS, PageRoute, render
 from services.web.session import Visitor
 

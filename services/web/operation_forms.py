@@ -225,7 +225,7 @@ class OperationForm(forms.Form):
     def read_body(
         self, operation: Operation, declared: Form, values: Mapping[str, Any]
     ) -> BaseModel | None:
-        """The body that the person filled in. Raises ValidationError, Invalid."""
+        """The form's model, as the person filled it in. Raises ValidationError, Invalid."""
         again = declared.type_again
         if again and normal_text(self.values[NAME_AGAIN]) != values[again].name:
             raise Invalid(NAME_AGAIN, form_texts.NAME_NOT_REPEATED.format(again))
@@ -238,8 +238,7 @@ class OperationForm(forms.Form):
             if field.name.partition(".")[0] in model.model_fields
             and ((value := self.value_of(field)) is not None or field.is_nullable)
         }
-        body = model.model_validate(forms.nest_names(filled_in))
-        return body.request(values) if declared.asks else body  # type: ignore[attr-defined]
+        return model.model_validate(forms.nest_names(filled_in))
 
     def value_of(self, field: FormField) -> object:
         """What a person filled in. Browsers send nothing of a box without a tick. An empty field is
@@ -308,6 +307,9 @@ def form_endpoint(operation: Operation, declared: Form) -> Callable[..., Respons
     own.pop(body_name, None)
     for name in declared.fixed.keys() | parts_in_fields(operation, declared):
         own[name] = part_of_path(name, declared)
+    asked = own.keys() & declared.asks.model_fields.keys() if declared.asks else set()
+    for name in asked:
+        del own[name]
     page_types = parameter_types(declared.page) if declared.page else {}
     page_types.pop("forms", None)
 
@@ -321,10 +323,11 @@ def form_endpoint(operation: Operation, declared: Form) -> Callable[..., Respons
         page_forms = PageForms({declared.name or operation.name: form})
 
         def act() -> str:
+            body: Any = form.read_body(operation, declared, values)
             arguments = {name: values[name] for name in own}
-            body = form.read_body(operation, declared, values)
+            arguments |= {name: getattr(body, name) for name in asked}
             if body_name:
-                arguments[body_name] = body
+                arguments[body_name] = body.request(values) if declared.asks else body
             page_forms.answer = operation.function(**arguments)
             names = {**values, "answer": page_forms.answer}
             then = declared.then

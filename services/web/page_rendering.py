@@ -22,7 +22,7 @@ from starlette.routing import Match
 
 from ladder.database import db
 from ladder.database.blobs import BlobsFull, BlobsUnavailable
-from ladder.entries.request_models import MOST_NOTE_CHARACTERS
+from ladder.entries.submit import MOST_NOTE_CHARACTERS
 from ladder.errors import ConfirmationNeeded, Forbidden, LadderError, NotFound
 from ladder.people.records import STRANGER
 from services.http.foreign_urls import split_url

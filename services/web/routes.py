@@ -16,6 +16,9 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
+from services.agents import pages as agent_pages
+from services.agents import upload_page
+from services.agents.operations import operations as agent_operations
 from services.http.app_state import app_state_of, transaction
 from services.http.problems import PROBLEM_KINDS, ProblemError
 from services.leagues import pages as league_pages
@@ -37,8 +40,6 @@ from services.tournaments.operations import operations as tournament_operations
 from services.web import (
     account,
     administration,
-    agent_machines,
-    agents,
     api_reference,
     atom_feeds,
     certainty,
@@ -61,7 +62,6 @@ from services.web import (
     pictures,
     privacy,
     recover,
-    remote_agents,
     scrims,
     season_charts,
     shows,
@@ -70,7 +70,6 @@ from services.web import (
     sign_up_address,
     tournament_lists,
     tournaments,
-    upload,
 )
 from services.web.operation_forms import form_routes
 from services.web.page_rendering import FOLDER, PageRoute, problem_page, render
@@ -120,17 +119,18 @@ PARTS = (
     pictures,
     highlights,
     live,
-    *(agents, remote_agents, forks, matches, scrims, account),
+    *(agent_pages, forks, matches, scrims, account),
     *(client_download, comparisons, sign_in, sign_in_settings),
-    *(confirm, device, upload, certainty),
+    *(confirm, device, upload_page, certainty),
     api_reference,
     *(finding, documents, atom_feeds, privacy),
-    *(administration, agent_machines),
+    administration,
     *(passkeys, identities, recover, mail_address, sign_up_address),
     *(new_tournament, shows, tournament_lists, tournaments),
     *(home, season_charts),
 )
 FEATURES = (
+    agent_operations,
     league_operations,
     roster_operations,
     team_operations,

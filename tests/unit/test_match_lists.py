@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 from ladder.matches.match_search import MatchFilter, Outcome
 from ladder.people.records import STRANGER
+from services.agents.pages import match_row
 from services.http import match_filters
-from services.web.agents import match_row
 from services.web.page_rendering import templates
 from tests.unit.ladder.matches.test_match_search import AGENT, SCRIM
 

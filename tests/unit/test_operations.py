@@ -73,10 +73,10 @@ def test_form_names_only_what_exists(operation: Operation, form: Form) -> None:
     model = form.asks or (operation.body and operation.body[1])
     assert {*form.only, *form.without} <= set(model.model_fields if model else ())
     assert form.fixed.keys() <= set(operation.path_names)
-    assert names_in(form.address) <= set(operation.path_names)
+    of_page = set(inspect.signature(form.page).parameters if form.page else ())
+    assert names_in(form.address) <= {*operation.path_names, *of_page}
     if callable(form.then):
         return
-    of_page = inspect.signature(form.page).parameters if form.page else ()
     known = {*operation.signature.parameters, *of_page, "answer"}
     assert {name.partition(".")[0] for name in names_in(form.then)} <= known
     assert set(re.findall(r"{answer\.(\w+)}", form.then)) <= fields_of_answer(operation)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from services.http.validation_steps import ValidationSteps, steps_of_entries
+from services.agents.validation_steps import ValidationSteps, steps_of_entries
 
 CLOCK = {"act_seconds": 1.0, "bank_seconds": 60.0}
 

@@ -53,6 +53,7 @@ def test_only_the_owning_team_can_declare_an_entry(site: Site) -> None:
             assert ("Your team's entry" in page) == (token == contest.owner_token)
             proof = page.split('name="form_token" value="', 1)[1].split('"', 1)[0]
             data = {"form_token": proof, "season": contest.season.id}
+            data["team"] = contest.own[0].team_id
             assert contest.rejected is not None
             data["entry"] = contest.rejected.id
             answer = client.post(f"{path}/declare", data=data)

@@ -10,7 +10,7 @@ from ladder.people.records import Viewer
 from ladder.ratings import live_ratings
 from ladder.standings import leaderboard
 from ladder.standings.board_ranking import Board
-from services.web.submission_list import submission_rows
+from services.agents.submission_list import submission_rows
 from tests.integration.ladder.contest import Contest
 
 

@@ -15,8 +15,8 @@ from ladder.matches.records import match_resource
 from ladder.people.permissions import may_see
 from ladder.people.records import Viewer
 from ladder.standings import leaderboard
+from services.agents.submission_list import submission_rows
 from services.web import live
-from services.web.submission_list import submission_rows
 from tests.integration.ladder.contest import Contest
 from tests.integration.ladder.remote_contest import active
 from tests.integration.ladder.remote_contest import conn as conn

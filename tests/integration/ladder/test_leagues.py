@@ -8,6 +8,7 @@ import pytest
 
 from ladder.database.db import Connection
 from ladder.entries import agents, entries
+from ladder.entries.agents import AgentChange
 from ladder.enums import AgentMachines, LeagueRole
 from ladder.errors import Conflict, LadderError, NotFound
 from ladder.leagues import leagues, members, seasons
@@ -152,7 +153,7 @@ def test_an_agent_belongs_to_the_leagues_of_its_active_entries(contest: Contest)
     with pytest.raises(Conflict, match="slug"):
         agents.create_agent(conn, agent.team_id, "Again", agent.slug)
     assert agents.find_agent(conn, agent.team_id, agent.slug) == agent
-    changed = agents.update_agent(conn, agent.id, machines=AgentMachines.ANY)
+    changed = agents.update_agent(conn, agent.id, AgentChange(machines=AgentMachines.ANY))
     assert (changed.machines, changed.name) == (AgentMachines.ANY, agent.name)
     contest.pending(agent.id)
     assert agents.leagues_of_agent(conn, agent.id) == []

@@ -8,6 +8,7 @@ import pytest
 
 from ladder.database.db import Connection
 from ladder.entries import agents
+from ladder.entries.agents import AgentChange
 from ladder.enums import AgentMachines, MachineTier, MatchKind
 from ladder.ids import EntryId, MatchId
 from ladder.machines import machines
@@ -35,7 +36,9 @@ def agreed(contest: Contest, *choices: AgentMachines) -> list[EntryId]:
     made = []
     for choice in (*choices, *(AgentMachines.ANY,) * (4 - len(choices))):
         entry = contest.active()
-        agents.update_agent(contest.conn, contest.seat(entry).agent_id, machines=choice)
+        agents.update_agent(
+            contest.conn, contest.seat(entry).agent_id, AgentChange(machines=choice)
+        )
         made.append(entry)
     return made
 

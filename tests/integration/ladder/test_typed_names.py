@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ladder.database.db import Connection
 from ladder.entries import agent_lookup, agents
+from ladder.entries.agents import AgentChange
 from ladder.leagues.rosters import parse_roster
 from ladder.moderation import disqualifications
 from ladder.people import administration, passwords, team_invitations, users
@@ -56,7 +57,7 @@ def test_a_person_is_invited_by_either_spelling_of_the_name(contest: Contest) ->
 
 def test_an_agent_is_found_by_either_spelling_of_its_name(contest: Contest) -> None:
     agent = contest.agent()
-    agents.update_agent(contest.conn, agent, name=COMPOSED)
+    agents.update_agent(contest.conn, agent, AgentChange(name=COMPOSED))
     contest.active(agent)
     season = contest.season.id
     for name in (COMPOSED, DECOMPOSED):

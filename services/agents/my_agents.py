@@ -65,19 +65,17 @@ class AgentCard:
 
 
 def agent_cards(
-    conn: Connection, app_state: State, who: Viewer, teams: Sequence[Team]
+    conn: Connection, app_state: State, viewer: Viewer, teams: Sequence[Team]
 ) -> list[AgentCard]:
     """All agents of the teams with their entries. The agent with the newest upload comes first."""
-    found = [
+    own = [
         (agent, entries.list_entries(conn, agent_id=agent.id, limit=ENTRIES_READ))
         for team in teams
-        for agent in agents.list_agents(conn, viewer=who, team_id=team.id, limit=ENTRIES_READ)
+        for agent in agents.list_agents(conn, viewer=viewer, team_id=team.id, limit=ENTRIES_READ)
     ]
-    found.sort(key=lambda one: (one[1][0] if one[1] else one[0]).created_at, reverse=True)
+    own.sort(key=lambda pair: (pair[1][0] if pair[1] else pair[0]).created_at, reverse=True)
     named = set[tuple[SeasonId, TeamId]]()
-    return [
-        AgentCard(agent, _lines_by_league(conn, app_state, rows, named)) for agent, rows in found
-    ]
+    return [AgentCard(agent, _lines_by_league(conn, app_state, rows, named)) for agent, rows in own]
 
 
 def _lines_by_league(
@@ -87,9 +85,9 @@ def _lines_by_league(
     named: set[tuple[SeasonId, TeamId]],
 ) -> list[LeagueLines]:
     """``named`` has the teams whose agent with the rank was named before, by season."""
-    known = seasons.seasons_with_leagues(conn, {entry.season_id for entry in rows})
-    found = []
-    for season, league in sorted(known, key=lambda pair: pair[0].id, reverse=True):
+    entered = seasons.seasons_with_leagues(conn, {entry.season_id for entry in rows})
+    leagues = []
+    for season, league in sorted(entered, key=lambda pair: pair[0].id, reverse=True):
         its = [entry for entry in rows if entry.season_id == season.id]
         over = [entry for entry in its if entry.state in OVER]
         hidden = {entry.id for entry in over[OLDER_SHOWN:]}
@@ -101,7 +99,7 @@ def _lines_by_league(
         names_other = is_other and is_ranked and len(over) < len(its) and key not in named
         if names_other:
             named.add(key)
-        found.append(
+        leagues.append(
             LeagueLines(
                 season=season,
                 league=league,
@@ -116,7 +114,7 @@ def _lines_by_league(
                 names_other=names_other,
             )
         )
-    return found
+    return leagues
 
 
 def _line(conn: Connection, entry: Entry, season: Season, rows: BoardRows) -> EntryLine:

@@ -8,15 +8,16 @@ from dataclasses import dataclass
 from secrets import token_hex
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response, Security
+from fastapi.security import SecurityScopes
 from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 
 from ladder.database.db import Connection
 from ladder.entries import agents, entries, submit
+from ladder.entries.agents import NewAgent
 from ladder.entries.records import Agent
-from ladder.entries.request_models import MOST_NOTE_CHARACTERS, NewAgent
-from ladder.entries.submit import SeasonToEnter, Upload
+from ladder.entries.submit import MOST_NOTE_CHARACTERS, SeasonToEnter, Upload
 from ladder.errors import Invalid, LadderError
 from ladder.field_types import KEY, LINE
 from ladder.leagues import records, seasons
@@ -27,12 +28,14 @@ from ladder.people.permissions import may_enter
 from ladder.people.records import Team, Viewer
 from ladder.runtime_profiles import NAMES
 from ladder.sizes import size_text
-from services.http import auth, field_messages, permissions, uploads
+from services.agents.uploads import plan_before_body
+from services.http import field_messages, permissions, uploads
 from services.http.app_state import Db, State, app_state_of, transaction
+from services.http.auth import Credentials, Known
 from services.http.body_limits import arrival_of
 from services.http.problems import ProblemError
 from services.http.uploads import ReceivedBody
-from services.web import form_texts, formatting, forms, session
+from services.web import form_texts, forms, session
 from services.web.account import redirect
 from services.web.documents import (
     GAMES_FOLDER,
@@ -43,7 +46,6 @@ from services.web.documents import (
 )
 from services.web.forms import Form
 from services.web.page_rendering import PageRoute, render
-from services.web.session import Visitor
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 DEFAULTS: Final = {
@@ -82,8 +84,8 @@ class UploadChoices:
     @property
     def agent_options(self) -> list[tuple[str, str]]:
         """A new agent first, then the visitor's agents."""
-        known = [(agent.id, f"{agent.name} ({agent.team_name})") for agent in self.agents]
-        return [(NEW_AGENT, form_texts.NEW_AGENT), *known]
+        own = [(agent.id, f"{agent.name} ({agent.team_name})") for agent in self.agents]
+        return [(NEW_AGENT, form_texts.NEW_AGENT), *own]
 
     @property
     def team_options(self) -> list[tuple[str, str]]:
@@ -109,81 +111,84 @@ class AgentTemplate:
 def show_upload(
     request: Request,
     conn: Db,
-    who: Visitor,
+    viewer: Known,
     league: Annotated[str | None, Query(pattern=KEY)] = None,
     agent: Annotated[str | None, Query(pattern=KEY)] = None,
 ) -> Response:
-    """Shows the form, with this league and agent chosen. An anonymous visitor signs in first."""
-    if who.user_id is None:
-        return redirect(formatting.sign_in_address("/upload", league=league, agent=agent))
-    choices = upload_choices(conn, who)
-    chosen = [season.id for season, its in choices.seasons if league in (its.slug, its.id)]
-    known = [each.id for each in choices.agents if each.id == agent]
-    form = Form({**DEFAULTS, "season": "".join(chosen[:1]), "agent": "".join(known[:1])})
+    """Shows the form, with this league and agent chosen."""
+    choices = upload_choices(conn, viewer)
+    its_seasons = [
+        season.id for season, entered in choices.seasons if league in (entered.slug, entered.id)
+    ]
+    own = [choice.id for choice in choices.agents if choice.id == agent]
+    chosen = {"season": "".join(its_seasons[:1]), "agent": "".join(own[:1])}
+    form = Form({**DEFAULTS, **chosen})
     return upload_page(request, choices, form)
 
 
+async def plan_upload(
+    request: Request, scopes: SecurityScopes, credentials: Credentials
+) -> tuple[Viewer, int]:
+    """The visitor, and the most bytes that a season may take from the visitor.
+
+    The season of the upload may have closed since the request began, so it counts as a usual one.
+    """
+
+    def plan(conn: Connection, viewer: Viewer) -> tuple[Viewer, int]:
+        session.refuse_other_sites(request)
+        seasons_of_visitor = upload_choices(conn, viewer).seasons
+        limits = [season.max_bundle_bytes for season, _ in seasons_of_visitor]
+        return viewer, max([USUAL_BUNDLE_BYTES, *limits])
+
+    return await plan_before_body(request, scopes, credentials, plan)
+
+
 @router.post("/upload")
-async def upload(request: Request) -> Response:
+async def upload(
+    request: Request,
+    planned: Annotated[tuple[Viewer, int], Security(plan_upload, scopes=["agents:write"])],
+) -> Response:
     """Receives the file, submits it and redirects to the agent, whose page shows the validation."""
+    viewer, limit_bytes = planned
     app_state = app_state_of(request)
-    async with app_state.intake.turn:
-        who, limit_bytes = await run_in_threadpool(sender_of, request, app_state)
-    if who.user_id is None:
-        return redirect("/sign-in?next=/upload")
-    session.refuse_other_sites(request)
-    auth.check_scopes(who, ["agents:write"])
-    async with app_state.intake.hold_upload_slot(who.user_id, request):
+    assert viewer.user_id is not None
+    async with app_state.intake.hold_upload_slot(viewer.user_id, request):
         try:
             body = await uploads.receive_bundle(request, limit_bytes, None, fields=FIELDS)
         except ProblemError as error:
             async with app_state.intake.turn:
-                return await run_in_threadpool(show_refusal, request, app_state, who, error)
+                return await run_in_threadpool(show_refusal, request, app_state, viewer, error)
         async with app_state.intake.turn:
-            return await run_in_threadpool(record, request, app_state, who, body)
+            return await run_in_threadpool(record, request, app_state, viewer, body)
 
 
-def sender_of(request: Request, app_state: State) -> tuple[Viewer, int]:
-    """The visitor, and the most bytes that a season may take from the visitor.
-
-    The season of the upload may have closed since the request began, so it counts as a usual one.
-    It uses a transaction of its own, so that a slow upload holds no connection.
-    """
-    with transaction(app_state) as conn:
-        who = session.visitor_of_request(request, conn)
-        if who.user_id is None:
-            return who, 0
-        app_state.blobs.require_room()
-        choices = upload_choices(conn, who)
-    allowed = (season.max_bundle_bytes for season, _ in choices.seasons)
-    return who, max(USUAL_BUNDLE_BYTES, *allowed, 0)
-
-
-def show_refusal(request: Request, app_state: State, who: Viewer, error: ProblemError) -> Response:
+def show_refusal(
+    request: Request, app_state: State, viewer: Viewer, error: ProblemError
+) -> Response:
     """The form again, for a file that could not be received."""
     with transaction(app_state) as conn:
         form = Form(dict(DEFAULTS))
         form.wrong["file"] = error.detail
-        return upload_page(request, upload_choices(conn, who), form)
+        return upload_page(request, upload_choices(conn, viewer), form)
 
 
-def record(request: Request, app_state: State, who: Viewer, body: ReceivedBody) -> Response:
+def record(request: Request, app_state: State, viewer: Viewer, body: ReceivedBody) -> Response:
     """Submits the received file. Shows the form again with its errors."""
     with body.file:
         session.check_form(request, body.fields.get("form_token", ""))
         form = form_of(body.fields)
         form.values["file"] = body.digest  # the same page with another file is another request
         try:
-            agent_id = submit_file(request, app_state, who, form, body)
+            agent_id = submit_file(request, app_state, viewer, form, body)
         except (ValidationError, LadderError, ProblemError) as error:
             form.add_errors(error)
             with transaction(app_state) as conn:
-                return upload_page(request, upload_choices(conn, who), form)
+                return upload_page(request, upload_choices(conn, viewer), form)
     return redirect(f"/agents/{agent_id}#submissions")
 
 
 def submit_file(
-    request: Request, app_state: State, who: Viewer, form: Form, body: ReceivedBody
+    request: Request, app_state: State, viewer: Viewer, form: Form, body: ReceivedBody
 ) -> str:
     """Creates the agent if it is new, the submission and its entry; returns the agent's id."""
     values = form.values
@@ -199,11 +204,11 @@ def submit_file(
         app_state.blobs.receive(body.chunks(), limit_bytes=MOST_BUNDLE_BYTES) as incoming,
         transaction(app_state) as conn,
     ):
-        agent = chosen_agent(conn, who, values)
+        agent = chosen_agent(conn, viewer, values)
         key = forms.parse_key(values, "season")
         if not key:
             raise Invalid("season", form_texts.CHOOSE_SEASON)
-        season = permissions.season_to_enter(conn, who, key, agent.team_id)
+        season = permissions.season_to_enter(conn, viewer, key, agent.team_id)
         if body.size_bytes > season.max_bundle_bytes:
             raise Invalid(
                 "file", f"send at most {size_text(season.max_bundle_bytes)} to this season"
@@ -213,23 +218,23 @@ def submit_file(
         into = SeasonToEnter(season, values["profile"] or None, arrival_of(request))
 
         def act() -> None:
-            submit.submit(conn, agent.id, sent, who.user_id, into)
+            submit.submit(conn, agent.id, sent, viewer.user_id, into)
             incoming.keep()  # last, so that a refused upload leaves no file
 
-        form.run_once(request, conn, who, act)
+        form.run_once(request, conn, viewer, act)
         return agent.id
 
 
-def chosen_agent(conn: Connection, who: Viewer, values: Mapping[str, str]) -> Agent:
+def chosen_agent(conn: Connection, viewer: Viewer, values: Mapping[str, str]) -> Agent:
     """The visitor's agent, or a new one of this name in one of the visitor's teams."""
     if values["agent"]:
-        return permissions.own_agent(conn, who, forms.parse_key(values, "agent"))
+        return permissions.own_agent(conn, viewer, forms.parse_key(values, "agent"))
     if not values["name"]:
         raise Invalid("name", "name the new agent")
     body = NewAgent.model_validate({"name": values["name"], "team": values["team"] or None})
-    team = permissions.team_to_act_for(conn, who, body.team)
-    known = agents.list_agents(conn, viewer=who, team_id=team.id, limit=1000)
-    for agent in known:  # a form that is sent twice makes one agent
+    team = permissions.team_to_act_for(conn, viewer, body.team)
+    own = agents.list_agents(conn, viewer=viewer, team_id=team.id, limit=1000)
+    for agent in own:  # a form that is sent twice makes one agent
         if agent.name == body.name:
             return agent
     try:
@@ -238,34 +243,34 @@ def chosen_agent(conn: Connection, who: Viewer, values: Mapping[str, str]) -> Ag
         return agents.create_named_agent(conn, team.id, body.name, f"agent-{token_hex(4)}")
 
 
-def upload_choices(conn: Connection, who: Viewer) -> UploadChoices:
+def upload_choices(conn: Connection, viewer: Viewer) -> UploadChoices:
     """The seasons that take uploads of the visitor's teams, and the visitor's agents and teams.
 
     The season with the most competing teams comes first, because the form offers it.
     """
-    assert who.user_id is not None
-    teams = users.teams_of(conn, who.user_id)
+    assert viewer.user_id is not None
+    teams = users.teams_of(conn, viewer.user_id)
     open_seasons = [
         (season, league)
         for season, league in seasons.seasons_open_to_uploads(conn)
-        if any(may_enter(who, records.league_resource(league), team.id) for team in teams)
+        if any(may_enter(viewer, records.league_resource(league), team.id) for team in teams)
     ]
     teams_in = entries.count_teams(conn, [season.id for season, _ in open_seasons])
     open_seasons.sort(
-        key=lambda one: (teams_in.get(one[0].id, 0), one[0].accepted_no), reverse=True
+        key=lambda pair: (teams_in.get(pair[0].id, 0), pair[0].accepted_no), reverse=True
     )
     own = [
         agent
         for team in teams
-        for agent in agents.list_agents(conn, viewer=who, team_id=team.id, limit=200)
+        for agent in agents.list_agents(conn, viewer=viewer, team_id=team.id, limit=200)
     ]
     return UploadChoices(open_seasons, own, teams)
 
 
-def form_of(given: Mapping[str, str]) -> Form:
+def form_of(sent: Mapping[str, str]) -> Form:
     """The form as it was sent."""
-    form = Form({name: given.get(name, default).strip() for name, default in DEFAULTS.items()})
-    form.key = given.get("key", "")[:40] or form.key
+    form = Form({name: sent.get(name, default).strip() for name, default in DEFAULTS.items()})
+    form.key = sent.get("key", "")[:40] or form.key
     return form
 
 
@@ -274,13 +279,13 @@ def agent_templates(choices: UploadChoices) -> list[AgentTemplate]:
     seasons_of: dict[str, list[str]] = {}
     for season, league in choices.seasons:
         seasons_of.setdefault(league.game, []).append(season.id)
-    found = []
+    samples = []
     for game, chosen in seasons_of.items():
         path = f"{GAMES_FOLDER}{game}.md"
         if path in game_paths():
             title = read_document(path).title
-            found.append(AgentTemplate(game, title, address_of(path), first_agent(path), chosen))
-    return found
+            samples.append(AgentTemplate(game, title, address_of(path), first_agent(path), chosen))
+    return samples
 
 
 def upload_page(request: Request, choices: UploadChoices, form: Form) -> Response:
@@ -289,7 +294,7 @@ def upload_page(request: Request, choices: UploadChoices, form: Form) -> Respons
         form.values["season"] = form.values["season"] or choices.seasons[0][0].id
     return render(
         request,
-        "upload.html",
+        "agents/upload.html",
         status=422 if form.wrong else 200,
         form=form,
         choices=choices,

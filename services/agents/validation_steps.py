@@ -99,21 +99,25 @@ def steps_of_entries(
 
     The pace comes from the times of two entries. A slow agent has one step in each.
     """
-    told = [(at, one) for at, one in newest if "steps" in one]
-    if not told:
+    with_steps = [(at, entry) for at, entry in newest if "steps" in entry]
+    if not with_steps:
         return None
-    at, last = told[0]
+    at, last = with_steps[0]
     played = last["first"] + len(last["steps"])
-    found = ValidationSteps(played, most, act_seconds=float(clock.get("act_seconds", 1.0)))
-    if len(told) < NEWEST or not last["steps"] or last["position"] != told[1][1]["position"]:
-        return found
+    steps = ValidationSteps(played, most, act_seconds=float(clock.get("act_seconds", 1.0)))
+    if (
+        len(with_steps) < NEWEST
+        or not last["steps"]
+        or last["position"] != with_steps[1][1]["position"]
+    ):
+        return steps
     charges = [c for step in last["steps"] for c in step["charged_seconds"] if c is not None]
     banks = [bank for bank in last["steps"][-1]["bank_seconds"] if bank is not None]
     if not charges or not banks:
-        return found
-    pace = (at - told[1][0]) / len(last["steps"])
+        return steps
+    pace = (at - with_steps[1][0]) / len(last["steps"])
     return replace(
-        found,
+        steps,
         move_seconds=sum(charges) / len(charges),
         bank_seconds=max(0.0, min(banks)),
         increment_seconds=float(clock.get("increment_seconds", 0.0)),

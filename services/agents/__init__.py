@@ -1,0 +1,1 @@
+"""Agents, their submissions and entries: operations, pages and forms."""
