@@ -95,9 +95,10 @@ def read_agent(agent: VisibleAgent) -> Agent:
         asks=MachinesForm,
     ),
 )
-def change_agent(conn: Db, viewer: Writer, agent: OwnAgent, change: AgentChange) -> Agent:
+def change_agent(conn: Db, viewer: Writer, agent: VisibleAgent, change: AgentChange) -> Agent:
     """Changes its name, or the machines that may run it."""
-    return agents.update_agent(conn, agent.id, change)
+    own = permissions.own_agent(conn, viewer, agent.id)
+    return agents.update_agent(conn, own.id, change)
 
 
 @operations("DELETE", "/agents/{agent}", "Delete an agent without submissions")

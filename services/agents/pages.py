@@ -187,15 +187,15 @@ def show_submissions(
 
 
 @router.get("/agents/{agent}/machines")
-def machines_page(request: Request, viewer: Known, agent: OwnAgent, forms: NoForms) -> Response:
+def machines_page(request: Request, viewer: Known, own: OwnAgent, forms: NoForms) -> Response:
     """Shows the choice of machines to the agent's team."""
     if forms.refused is None:
-        forms["choose_machines"].values["machines"] = agent.machines
+        forms["choose_machines"].values["machines"] = own.machines
     return render(
         request,
         "agents/machines.html",
         status=forms.status,
-        agent=agent,
+        agent=own,
         form=forms["choose_machines"],
         choices=[*form_texts.AGENT_MACHINES.items()],
         may="agents:write" in viewer.scopes or viewer.is_admin,
