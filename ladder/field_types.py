@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import dataclass, is_dataclass, replace
 from datetime import datetime
+from functools import cache
 from typing import Annotated, Any, Final, get_args, get_type_hints
 
 from pydantic import (
@@ -14,6 +15,7 @@ from pydantic import (
     ConfigDict,
     Field,
     StringConstraints,
+    TypeAdapter,
     WithJsonSchema,
 )
 
@@ -117,20 +119,29 @@ WordsOfPerson = Annotated[str, KeptAs("")]
 
 def stored_copy(answer: Any) -> Any:
     """The copy of an answer that is stored for a repeated request."""
+    if isinstance(answer, (list, tuple)):
+        return type(answer)([stored_copy(item) for item in answer])
     if isinstance(answer, BaseModel):
-        return answer.model_copy(
-            update={
-                name: [stored_copy(item) for item in value]
-                for name, value in answer
-                if isinstance(value, list)
-            }
-        )
+        lists = {name: value for name, value in answer if isinstance(value, (list, tuple))}
+        return answer.model_copy(update={name: stored_copy(lists[name]) for name in lists})
     if not is_dataclass(answer) or isinstance(answer, type):
         return answer
     kinds: dict[str, Any] = get_type_hints(type(answer), include_extras=True)
-    return replace(
-        answer, **{name: mark.value for name, kind in kinds.items() for mark in marks_of(kind)}
-    )
+    values = ((name, getattr(answer, name)) for name in kinds)
+    lists = {name: stored_copy(value) for name, value in values if isinstance(value, (list, tuple))}
+    marks = {name: mark.value for name, kind in kinds.items() for mark in marks_of(kind)}
+    return replace(answer, **{**lists, **marks})
+
+
+def json_of_answer(answer: Any) -> Any:
+    """The answer as the API sends it: without excluded fields, and with computed ones."""
+    kind: Any = type(answer)
+    return adapter_of(kind).dump_python(answer, mode="json", warnings=False)
+
+
+@cache
+def adapter_of(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
 
 
 def marks_of(kind: Any) -> list[KeptAs]:

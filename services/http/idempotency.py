@@ -12,11 +12,11 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Header, Request, Response
 from fastapi.responses import JSONResponse
-from pydantic_core import to_jsonable_python
 
 from ladder.database import idempotency
 from ladder.database.db import Connection
 from ladder.errors import Conflict
+from ladder.field_types import json_of_answer
 from ladder.people.records import Viewer
 from services.http.app_state import Db
 from services.http.auth import Anyone
@@ -70,9 +70,9 @@ class IdempotentRequest:
         created = create()
         answer, status = created if isinstance(created, tuple) else (created, 201)
         if self.key is not None and user_id is not None:
-            body = to_jsonable_python(keep(answer))
+            body = json_of_answer(keep(answer))
             idempotency.store_answer(self.conn, user_id, self.key, status, body)
-        return json_reply(to_jsonable_python(answer), status, repeated=False)
+        return json_reply(json_of_answer(answer), status, repeated=False)
 
 
 def json_reply(body: object, status: int, *, repeated: bool) -> Response:

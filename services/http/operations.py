@@ -63,6 +63,9 @@ class Form:
     repeats: bool = False
     """Whether the same page may send it again with the same values, and it is done again. Otherwise
     a form that is sent twice acts once."""
+    present: Callable[[Mapping[str, Any]], Mapping[str, str]] | None = None
+    """The stored values of the fields, which stay as they are for the transaction. A form whose
+    record changed after the page showed it is refused, with both values."""
     prefix: str = ""
     """What the ids of its fields in HTML begin with, if another form of the page shares a name."""
     confirms: bool = False

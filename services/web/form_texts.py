@@ -16,6 +16,7 @@ CHANGED_MEANWHILE: Final = (
     "Choose, and save again: this is {!r} now, and your form said {!r}. Someone changed it after"
     " you opened the form."
 )
+LOOK_AT_CHANGES: Final = "Look at the marked fields: nothing was saved yet."
 FORM_OF_OTHER_LEAGUE: Final = "Load the page again: this form belongs to another league."
 ADDRESS_INVALID: Final = "Check the address: a part of it is not valid."
 NOT_FOUND: Final = (
@@ -143,6 +144,7 @@ FIELDS: Final = {
     "max_uses": "number of people",
     "into": "short name of the other team",
     "name_again": "name of the team",
+    "lineup": "opponents",
     "logs": "what agents print",
     "whom": "teams that may play it",
     "teams": "named teams",

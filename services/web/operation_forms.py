@@ -19,7 +19,7 @@ from pydantic import BaseModel, ValidationError
 from starlette.datastructures import FormData
 
 from ladder.database.db import Connection
-from ladder.errors import ConfirmationNeeded, Invalid, LadderError
+from ladder.errors import ConfirmationNeeded, Conflict, Invalid, LadderError
 from ladder.people import confirmation
 from ladder.people.records import Viewer
 from ladder.slugs import normal_text
@@ -195,6 +195,9 @@ class OperationForm(forms.Form):
         field = self.fields.get(place)
         if field and None not in (field.least, field.most) and message.startswith("use "):
             message = f"use a number from {field.least:g} to {field.most:g}"
+        name, _, item = place.rpartition(".")
+        if name in self.lists and item.isdecimal():
+            message = f"number {int(item) + 1}: {message}"
         super()._add(self._field_of_place(place), message)
 
     def _field_of_place(self, place: str) -> str:
@@ -323,6 +326,10 @@ def form_endpoint(operation: Operation, declared: Form) -> Callable[..., Respons
         page_forms = PageForms({declared.name or operation.name: form})
 
         def act() -> str:
+            if declared.present:
+                form.refuse_changed(sent, declared.present(values))
+                if form.wrong:
+                    raise Conflict(form_texts.LOOK_AT_CHANGES)
             body: Any = form.read_body(operation, declared, values)
             arguments = {name: values[name] for name in own}
             arguments |= {name: getattr(body, name) for name in asked}

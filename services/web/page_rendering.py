@@ -77,7 +77,7 @@ def render(
         **values,
     )
     headers = dict(HEADERS)
-    if not template.startswith("parts/"):
+    if not template.startswith("parts/") and not template.endswith("_part.html"):
         headers["Link"] = STYLES_FIRST
     if etag:
         headers["ETag"] = etag

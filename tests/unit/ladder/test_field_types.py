@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError, computed_field
 
-from ladder.field_types import Line, Name, ShownOnce, WordsOfPerson, stored_copy
+from ladder.field_types import Line, Name, ShownOnce, WordsOfPerson, json_of_answer, stored_copy
 from services.web import forms
 
 UNSEEN = "use at least one letter, digit or sign that people can see"
@@ -50,6 +50,27 @@ class Answer:
     name: str
     secret: ShownOnce | None
     words: WordsOfPerson
+
+
+@dataclass(frozen=True)
+class Answers:
+    hidden: Annotated[str, Field(exclude=True)]
+    answers: tuple[Answer, ...]
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def count(self) -> int:
+        return len(self.answers)
+
+
+def test_stored_copy_has_no_words_of_people_in_its_lists() -> None:
+    stored = stored_copy(Answers("seed", (Answer("Ada", "peck_1", "let me in"),)))
+    assert stored.answers == (Answer("Ada", None, ""),)
+
+
+def test_sent_answer_has_no_excluded_field() -> None:
+    sent = json_of_answer(Answers("seed", (Answer("Ada", None, ""),)))
+    assert sent == {"answers": [{"name": "Ada", "secret": None, "words": ""}], "count": 1}
 
 
 def test_stored_copy_of_an_answer_has_no_secret_and_no_words_of_people() -> None:
