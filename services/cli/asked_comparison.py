@@ -51,7 +51,7 @@ class ComingNode:
     """A folder for the time of the comparison."""
 
 
-def seats_of(rules: Game[Any], asked: AskedComparison) -> int:
+def seats_of(rules: Game[Any], typed: AskedComparison) -> int:
     """The number of seats, also if the person named none."""
-    usual = len(asked.opponents) + 1 if asked.opponents else USUAL_SEATS
-    return asked.seats or max(2, rules.seats.start, min(usual, rules.seats.stop - 1))
+    usual = len(typed.opponents) + 1 if typed.opponents else USUAL_SEATS
+    return typed.seats or max(2, rules.seats.start, min(usual, rules.seats.stop - 1))

@@ -88,7 +88,7 @@ def better(
 
     Both versions play the same seeds, seats and opponents, until the answer is clear.
     """
-    asked = AskedComparison(
+    typed = AskedComparison(
         old=old,
         new=new,
         game=game,
@@ -111,10 +111,10 @@ def better(
         began=monotonic(),
     )
     try:
-        with _coming_node(asked) as coming:
+        with _coming_node(typed) as coming:
             from services.cli import comparison_runs  # a second, in which the node starts too
 
-            status = comparison_runs.run(asked, coming)
+            status = comparison_runs.run(typed, coming)
     except KeyboardInterrupt:
         typer.echo("\npeck better: stopped", err=True)
         status = 130
@@ -125,18 +125,18 @@ def better(
 
 
 @contextmanager
-def _coming_node(asked: AskedComparison) -> Iterator[ComingNode | None]:
+def _coming_node(typed: AskedComparison) -> Iterator[ComingNode | None]:
     """Starts a node, if the comparison is of this machine and its files are there."""
-    files = (asked.old, asked.new, *asked.opponents)
-    is_here = asked.league is None and asked.game is not None
+    files = (typed.old, typed.new, *typed.opponents)
+    is_here = typed.league is None and typed.game is not None
     if not is_here or not all(Path(name).exists() for name in files):
         yield None
         return
-    rules = GAMES.get(asked.game or "")
-    seats = seats_of(rules, asked) if rules else 2
-    wanted = WantedBoxes(asked.profile, asked.memory_mb, seats + 1)  # the versions take turns
+    rules = GAMES.get(typed.game or "")
+    seats = seats_of(rules, typed) if rules else 2
+    wanted = WantedBoxes(typed.profile, typed.memory_mb, seats + 1)  # the versions take turns
     with (
         scratch_folder("better") as scratch,
-        starting_node(wanted, asked.launcher, scratch, asked.node) as wait,
+        starting_node(wanted, typed.launcher, scratch, typed.node) as wait,
     ):
         yield ComingNode(wait, scratch)

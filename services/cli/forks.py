@@ -73,13 +73,13 @@ def fork(
         return
     with connect() as ladder:
         key, body = request_of(ladder, match, step, seats, moves, games, draws)
-        made = ladder.post(f"/v1/matches/{key}/forks", body)
-        found = wait_for_scrim(ladder, made["id"], wait)
-        played = matches_of(ladder, games, scrim=made["id"]) if wait else []
+        scrim = ladder.post(f"/v1/matches/{key}/forks", body)
+        report = wait_for_scrim(ladder, scrim["id"], wait)
+        played = matches_of(ladder, games, scrim=scrim["id"]) if wait else []
     if as_json:
-        print_json(found)
+        print_json(report)
         return
-    stdout.print(f"{found['id']}: {found['finished_games']} of {found['games']} games")
+    stdout.print(f"{report['id']}: {report['finished_games']} of {report['games']} games")
     table(
         ["seat", "agent", "in the record", "games", "wins", "mean place", "faults"],
         [
@@ -92,11 +92,11 @@ def fork(
                 row["mean_placement"],
                 row["faults"],
             )
-            for row in found["seats"]
+            for row in report["seats"]
         ],
     )
-    for one in reversed(played):
-        stdout.print(f"{one['id']}  {one['title']}")
+    for match_played in reversed(played):
+        stdout.print(f"{match_played['id']}  {match_played['title']}")
 
 
 def request_of(
@@ -122,7 +122,7 @@ def request_of(
         "step": step,
         "episode": position,
         "seats": lineup,
-        "moves": {str(number): given for number, given in moves.items()},
+        "moves": {str(number): by_hand for number, by_hand in moves.items()},
         "games": games,
         "draws": draws,
     }

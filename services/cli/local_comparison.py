@@ -83,9 +83,9 @@ class PlayedComparison:
     @property
     def telling(self) -> list[FirstDifference]:
         """First different moves of the pairs with the largest differences."""
-        pairs = comparison_report.most_telling(self.pairs, TELLING_PAIRS)
-        differences = (self.first_differences.get(pair.number) for pair in pairs)
-        return [difference for difference in differences if difference is not None]
+        telling = comparison_report.most_telling(self.pairs, TELLING_PAIRS)
+        firsts = (self.first_differences.get(pair.number) for pair in telling)
+        return [first for first in firsts if first is not None]
 
 
 def compare(

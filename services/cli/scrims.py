@@ -47,7 +47,7 @@ def scrim(
         ]
         rest = [keys[1 + place % (len(keys) - 1)] for place in range(season["seats"] - 1)]
         lineup = [keys[0], *rest] if len(keys) <= season["seats"] else keys
-        made = ladder.post(
+        scrim = ladder.post(
             "/v1/scrims",
             {
                 "season": season["id"],
@@ -56,12 +56,12 @@ def scrim(
                 "seeds": seeds_from_text(seed, games) if seed else None,
             },
         )
-        found = wait_for_scrim(ladder, made["id"], wait)
-        played = matches_of(ladder, games, scrim=found["id"])
+        report = wait_for_scrim(ladder, scrim["id"], wait)
+        played = matches_of(ladder, games, scrim=report["id"])
     if as_json:
-        print_json(found)
+        print_json(report)
         return
-    stdout.print(f"{found['id']}: {found['finished_games']} of {found['games']} games")
+    stdout.print(f"{report['id']}: {report['finished_games']} of {report['games']} games")
     table(
         ["agent", "submission", "games", "faults", "wins", "win rate", "95 %", "mean place"],
         [
@@ -76,11 +76,11 @@ def scrim(
                 score["mean_placement"],
             )
             for score in sorted(
-                found["summary"], key=lambda score: found["lineup"].index(score["submission_id"])
+                report["summary"], key=lambda score: report["lineup"].index(score["submission_id"])
             )
         ],
     )
-    for line in fault_lines(found["summary"], played):
+    for line in fault_lines(report["summary"], played):
         stdout.print(line)
 
 
@@ -117,11 +117,11 @@ def wait_for_scrim(ladder: Client, scrim_id: str, wait: bool) -> Json:
         return ladder.get(f"/v1/scrims/{scrim_id}")
     with ProgressLine("waiting for the first game") as line:
         while True:
-            found = ladder.get(f"/v1/scrims/{scrim_id}")
-            if found["state"] != "running":
-                return found
-            done = found["finished_games"] + found["void_games"]
-            line.show(f"{done} of {found['games']} games played")
+            report = ladder.get(f"/v1/scrims/{scrim_id}")
+            if report["state"] != "running":
+                return report
+            done = report["finished_games"] + report["void_games"]
+            line.show(f"{done} of {report['games']} games played")
             time.sleep(POLL_SECONDS)
 
 
