@@ -30,6 +30,7 @@ from ladder.ratings import live_ratings
 from ladder.scheduling.pairing_round import make_rated_matches
 from ladder.scheduling.season_cache import SeasonCache
 from ladder.scrims import scrims
+from ladder.scrims.scrims import Asker
 from tests import servers
 from tests.integration.ladder.contest import Contest, digest, hello, make_contest
 
@@ -119,10 +120,8 @@ def queue_scrims(contest: Contest, games: int) -> None:
         for first in range(0, games // TEAMS, scrims.MOST_GAMES):
             scrims.request_scrim(
                 contest.conn,
-                season=contest.season,
-                team_id=team,
-                user_id=user,
-                lineup=[mine] * 4,
+                Asker(contest.season, team, user),
+                [mine] * 4,
                 games=min(scrims.MOST_GAMES, games // TEAMS - first),
             )
 

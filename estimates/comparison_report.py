@@ -61,6 +61,8 @@ def share_beaten(placements: Sequence[int], seat: int) -> float:
     return sum((place > own) + (place == own) / 2 for place in others) / len(others)
 
 
+DESCRIBED: Final = {"use_attribute_docstrings": True}
+"""For ``__pydantic_config__`` of a record that the API answers."""
 LEAST_PAIRS: Final = 10
 """Fewer pairs give no interval: their spread is hardly known."""
 
@@ -100,8 +102,9 @@ class PlayedPair:
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """How both versions did in one seat, or against one opponent."""
+    """How both versions did in one seat, or against one opponent. The interval decides nothing."""
 
+    __pydantic_config__ = DESCRIBED
     name: str
     games: int
     """Pairs in this seat, or pairs in which this opponent sat."""
@@ -117,6 +120,7 @@ class Gain:
 class Side:
     """How one version did over all pairs."""
 
+    __pydantic_config__ = DESCRIBED
     score: float
     """Mean share of the opponents beaten."""
     faults: int

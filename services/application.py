@@ -34,9 +34,7 @@ from ladder.settings import Settings
 from ladder.standings.board_updates import read_next_board
 from services.agents import uploads as agent_uploads
 from services.api import (
-    comparisons,
     feed,
-    forks,
     health,
     highlights,
     insights,
@@ -44,7 +42,6 @@ from services.api import (
     live,
     matches,
     metrics,
-    scrims,
     search,
     season_certainty,
 )
@@ -93,9 +90,6 @@ ROUTERS: Final = (
     matches.router,
     live.router,
     highlights.router,
-    scrims.router,
-    forks.router,
-    comparisons.router,
     search.router,
     machine_blobs.router,
     health.router,

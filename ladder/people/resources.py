@@ -13,6 +13,7 @@ from ladder.enums import (
     ScrimAudience,
     Visibility,
 )
+from ladder.field_types import RECORD
 from ladder.ids import LeagueId, TeamId, UserId
 
 
@@ -71,11 +72,12 @@ class TeamPrivateResource:
 class ScrimPrivacy:
     """Who sees what of a scrim. Fixed when it is asked for."""
 
+    __pydantic_config__ = RECORD
     results: ScrimAudience = ScrimAudience.ASKER
     replays: ScrimAudience = ScrimAudience.ASKER
     logs: LogAudience = LogAudience.OWN
     is_members_only: bool = False
-    """Whether the league was not public then: later visitors of the league do not count."""
+    """Whether `league` means its members: it was not public when this was asked."""
 
 
 PRIVATE: Final = ScrimPrivacy()

@@ -8,13 +8,14 @@ than two seats both alternate by seat.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from itertools import combinations
-from typing import Final
+from typing import Annotated, Any, Final
 
-from psycopg.rows import class_row, dict_row
+from psycopg.rows import dict_row
+from pydantic import Field, computed_field
 
 from estimates.intervals import wilson_interval
 from ladder import ids
@@ -22,6 +23,7 @@ from ladder.database.db import Connection, atomic_function
 from ladder.entries import agents
 from ladder.enums import VoidCause
 from ladder.errors import Conflict, Invalid, NotFound
+from ladder.field_types import RECORD, Key, RequestModel
 from ladder.ids import (
     AgentId,
     LeagueId,
@@ -36,10 +38,9 @@ from ladder.ids import (
 )
 from ladder.leagues.records import Season
 from ladder.matches import matches
-from ladder.people.resources import PRIVATE, ScrimPrivacy
 from ladder.scrims import policies, scrims
 from ladder.scrims.policies import GamesToday, ScrimLimitReached
-from ladder.scrims.scrims import Scrim, ScrimOrder, newest_submission
+from ladder.scrims.scrims import Asker, NewPrivacy, ScrimOrder, newest_submission
 
 MOST_PAIRINGS: Final = 50
 MOST_GAMES: Final = 20
@@ -59,58 +60,65 @@ class BatchKind(StrEnum):
     """Own submissions against each other."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewBatch:
-    """A batch to plan or to start."""
-
-    season: Season
-    team_id: TeamId
-    user_id: UserId
+class NewBatch(RequestModel):
+    season: Key
+    """Season with the game and clock to use."""
     kind: BatchKind
-    keys: Sequence[str]
-    """Ids of agents or own submissions. Of a gauntlet, the first one plays all others."""
-    games_each: int
-    privacy: ScrimPrivacy = PRIVATE
+    """gauntlet: the first agent against each other one; versions: own submissions against each
+    other"""
+    agents: Annotated[list[Key], Field(min_length=2, max_length=MOST_PAIRINGS + 1)]
+    """Agent ids, or ids of own submissions."""
+    games: Annotated[int, Field(ge=1, le=MOST_GAMES)] = 10
+    """Of each pairing."""
+    privacy: NewPrivacy = Field(default_factory=NewPrivacy)
+    team: Key | None = None
+    """Required if you are in several teams."""
 
 
 @dataclass(frozen=True, slots=True)
 class Competitor:
     """A submission in a batch, with its agent."""
 
+    __pydantic_config__ = RECORD
     submission_id: SubmissionId
     submission_number: int
     agent_id: AgentId
     agent_name: str
-    team_id: TeamId
+    team_id: Annotated[TeamId, Field(exclude=True)]
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedPairing:
     """Two competitors, and why they cannot play."""
 
+    __pydantic_config__ = RECORD
     first: Competitor
     second: Competitor
     refusal: str | None
+    """Why they cannot play."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchPlan:
     """What a batch would play and take, before it starts."""
 
+    __pydantic_config__ = RECORD
     pairings: tuple[PlannedPairing, ...]
     games: int
-    """Games of all pairings that can play."""
+    """Games that the batch takes of the daily limit."""
     today: GamesToday
     """The team's daily limit, without this batch."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    id: ScrimBatchId
+    __pydantic_config__ = RECORD
+    id: Annotated[ScrimBatchId, Field(examples=["sbt_01j8x6m3c2k4v9q0w7r5t1y8z3"])]
     season_id: SeasonId
     league_id: LeagueId
     team_id: TeamId
-    requested_by: UserId
+    requested_by: UserId | None
+    """Null for people of other teams."""
     kind: BatchKind
     games_each: int
     created_at: datetime
@@ -118,43 +126,43 @@ class Batch:
     """When its last scrim ended."""
 
 
-def plan_batch(conn: Connection, asked: NewBatch) -> BatchPlan:
+def plan_batch(conn: Connection, asker: Asker, batch: NewBatch) -> BatchPlan:
     """Says what a batch would play, whom policies refuse, and what it takes of the daily limit.
 
     Raises Invalid, NotFound, and Conflict for an agent of the team without an active version.
     """
-    _check_numbers(asked)
-    competitors = _competitors(conn, asked)
-    others = {agent.agent_id for agent in competitors if agent.team_id != asked.team_id}
-    answers = {
-        opponent.agent_id: (opponent, opponent.answer(asked.games_each))
-        for opponent in policies.read_opponents(conn, asked.season, asked.team_id, others)
+    _check_numbers(asker.season, batch)
+    competitors = _competitors(conn, asker, batch)
+    others = {agent.agent_id for agent in competitors if agent.team_id != asker.team_id}
+    opponents = {
+        opponent.agent_id: opponent
+        for opponent in policies.read_opponents(conn, asker.season, asker.team_id, others)
     }
     pairings = []
-    for first, second in _pairs(asked.kind, competitors):
+    for first, second in _pairs(batch.kind, competitors):
         refusal = None
-        if second.agent_id in answers:
-            opponent, answer = answers[second.agent_id]
+        if opponent := opponents.get(second.agent_id):
+            answer = opponent.answer_to(batch.games)
             refusal = answer.reason
             if answer.is_allowed and not answer.is_automatic:
                 refusal = f"it accepts no scrim by itself: send a request to {opponent.team_name}"
         pairings.append(PlannedPairing(first, second, refusal))
-    games = asked.games_each * sum(1 for pairing in pairings if pairing.refusal is None)
-    today = policies.games_today(conn, asked.season, asked.team_id)
+    games = batch.games * sum(1 for pairing in pairings if pairing.refusal is None)
+    today = policies.games_today(conn, asker.season, asker.team_id)
     return BatchPlan(tuple(pairings), games, today)
 
 
 @atomic_function
-def start_batch(conn: Connection, asked: NewBatch) -> Batch:
+def start_batch(conn: Connection, asker: Asker, batch: NewBatch) -> Batch:
     """Creates a batch and its scrims.
 
     Raises Invalid and NotFound as ``plan_batch``, Conflict if an opponent refuses, and
     ScrimLimitReached.
     """
-    team = conn.execute("select 1 from teams where id = %s for no key update", (asked.team_id,))
+    team = conn.execute("select 1 from teams where id = %s for no key update", (asker.team_id,))
     if team.fetchone() is None:
         raise NotFound.of("team")
-    plan = plan_batch(conn, asked)
+    plan = plan_batch(conn, asker, batch)
     for pairing in plan.pairings:
         if pairing.refusal is not None:
             name = pairing.second.agent_name
@@ -173,22 +181,20 @@ def start_batch(conn: Connection, asked: NewBatch) -> Batch:
         """,
         {
             "id": batch_id,
-            "season": asked.season.id,
-            "team": asked.team_id,
-            "user": asked.user_id,
-            "kind": asked.kind,
-            "games": asked.games_each,
+            "season": asker.season.id,
+            "team": asker.team_id,
+            "user": asker.user_id,
+            "kind": batch.kind,
+            "games": batch.games,
         },
     )
-    privacy = scrims.narrow_privacy(conn, asked.season, asked.privacy)
+    privacy = scrims.narrow_privacy(conn, asker.season, batch.privacy)
     for pairing in plan.pairings:
         pair = (pairing.first.submission_id, pairing.second.submission_id)
         order = ScrimOrder(
-            season=asked.season,
-            team_id=asked.team_id,
-            user_id=asked.user_id,
-            lineup=[pair[seat % 2] for seat in range(asked.season.seats)],
-            games=asked.games_each,
+            asker=asker,
+            lineup=[pair[seat % 2] for seat in range(asker.season.seats)],
+            games=batch.games,
             privacy=privacy,
             batch_id=batch_id,
         )
@@ -198,11 +204,9 @@ def start_batch(conn: Connection, asked: NewBatch) -> Batch:
 
 def get_batch(conn: Connection, batch_id: ScrimBatchId) -> Batch:
     """Returns the batch with this id. Raises NotFound."""
-    with conn.cursor(row_factory=class_row(Batch)) as cur:
-        batch = cur.execute(f"{BATCH} where b.id = %s", (batch_id,)).fetchone()
-    if batch is None:
-        raise NotFound.of("batch")
-    return batch
+    for batch in _select_batches(conn, "where b.id = %(batch)s", {"batch": batch_id}):
+        return batch
+    raise NotFound.of("batch")
 
 
 def list_batches(
@@ -212,14 +216,20 @@ def list_batches(
     limit: int = 50,
 ) -> list[Batch]:
     """Returns these teams' batches, newest first, older than ``after``."""
-    with conn.cursor(row_factory=class_row(Batch)) as cur:
-        return cur.execute(
-            f"""{BATCH}
-            where b.team_id = any (%(teams)s) and (%(after)s::text is null or b.id < %(after)s)
-            order by b.id desc limit %(limit)s
-            """,
-            {"teams": sorted(team_ids), "after": after, "limit": limit},
-        ).fetchall()
+    return _select_batches(
+        conn,
+        """
+        where b.team_id = any (%(teams)s) and (%(after)s::text is null or b.id < %(after)s)
+        order by b.id desc limit %(limit)s
+        """,
+        {"teams": sorted(team_ids), "after": after, "limit": limit},
+    )
+
+
+def _select_batches(conn: Connection, tail: str, values: dict[str, Any]) -> list[Batch]:
+    with conn.cursor(row_factory=dict_row) as cur:
+        rows = cur.execute(f"{BATCH} {tail}", values)
+        return [Batch(**{**row, "kind": BatchKind(row["kind"])}) for row in rows]
 
 
 @atomic_function
@@ -245,19 +255,11 @@ def cancel_batch(conn: Connection, batch_id: ScrimBatchId) -> Batch:
     return get_batch(conn, batch_id)
 
 
-def batch_scrims(conn: Connection, batch_id: ScrimBatchId) -> list[Scrim]:
-    """Returns the scrims of a batch, in the order of its pairings."""
-    return scrims.list_batch_scrims(conn, batch_id)
-
-
-def _check_numbers(asked: NewBatch) -> None:
-    if asked.season.seats < 2:
+def _check_numbers(season: Season, batch: NewBatch) -> None:
+    if season.seats < 2:
         raise Invalid("season", "choose one in which agents meet: its matches have one seat")
-    if not 1 <= asked.games_each <= MOST_GAMES:
-        raise Invalid("games", f"must be between 1 and {MOST_GAMES}; it is {asked.games_each}")
-    most = MOST_VERSIONS if asked.kind is BatchKind.VERSIONS else MOST_PAIRINGS + 1
-    if not 2 <= len(asked.keys) <= most:
-        raise Invalid("agents", f"give 2 to {most}; they are {len(asked.keys)}")
+    if batch.kind is BatchKind.VERSIONS and len(batch.agents) > MOST_VERSIONS:
+        raise Invalid("agents", f"give 2 to {MOST_VERSIONS}; they are {len(batch.agents)}")
 
 
 def _pairs(
@@ -268,15 +270,15 @@ def _pairs(
     return [(competitors[0], other) for other in competitors[1:]]
 
 
-def _competitors(conn: Connection, asked: NewBatch) -> list[Competitor]:
+def _competitors(conn: Connection, asker: Asker, batch: NewBatch) -> list[Competitor]:
     """Returns the pinned submissions. Raises Invalid for foreign and repeated ones."""
     competitors = []
-    for place, key in enumerate(asked.keys):
-        competitor = _competitor(conn, asked.season, key)
-        is_own = competitor.team_id == asked.team_id
+    for place, key in enumerate(batch.agents):
+        competitor = _competitor(conn, asker.season, key)
+        is_own = competitor.team_id == asker.team_id
         if not is_own and is_id(key, "sub"):
             raise NotFound(f"there is no agent {key} in this season", field="agents")
-        if not is_own and (place == 0 or asked.kind is BatchKind.VERSIONS):
+        if not is_own and (place == 0 or batch.kind is BatchKind.VERSIONS):
             raise Invalid("agents", f"{competitor.agent_name} must be your own")
         competitors.append(competitor)
     submissions = [competitor.submission_id for competitor in competitors]
@@ -305,73 +307,81 @@ LEAST_GAMES: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class BatchCell:
-    """A pairing of a batch and its results so far."""
+    """A pairing of a batch and its results so far. The interval is Wilson's, 95 %."""
 
+    __pydantic_config__ = RECORD
     scrim_id: ScrimId
     state: str
     first_submission_id: SubmissionId
     first_number: int
     first_version: int
-    first_agent_id: AgentId
+    """Place among the submissions of its agent, from 1."""
+    first_agent_id: Annotated[AgentId, Field(exclude=True)]
     first_name: str
     second_submission_id: SubmissionId
     second_number: int
     second_version: int
-    second_agent_id: AgentId
+    second_agent_id: Annotated[AgentId, Field(exclude=True)]
     second_name: str
     games: int
     finished_games: int
     void_games: int
-    points: float
+    points: Annotated[float, Field(exclude=True)]
     """Sum over games of the share of meetings that the first one won; a tie counts half."""
     first_faults: int
     second_faults: int
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def score(self) -> float | None:
-        """Mean points of a game. None without games."""
+        """Share of meetings that the first one won; a tie counts half. None without games."""
         return self.points / self.finished_games if self.finished_games else None
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def interval(self) -> tuple[float, float]:
-        """Wilson's 95 % interval of the score."""
         return wilson_interval(self.points, self.finished_games)
 
 
 @dataclass(frozen=True, slots=True)
 class BatchTotal:
-    """A submission over all its pairings."""
+    """A submission over all its pairings. The interval is Wilson's, 95 %."""
 
+    __pydantic_config__ = RECORD
     submission_id: SubmissionId
     number: int
-    version: int
-    """Its number among the submissions of its agent."""
-    agent_id: AgentId
+    version: Annotated[int, Field(exclude=True)]
+    """Place among the submissions of its agent, from 1."""
+    agent_id: Annotated[AgentId, Field(exclude=True)]
     name: str
-    points: float
+    points: Annotated[float, Field(exclude=True)]
     games: int
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def score(self) -> float | None:
         return self.points / self.games if self.games else None
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def interval(self) -> tuple[float, float]:
-        """Wilson's 95 % interval of the score."""
         return wilson_interval(self.points, self.games)
 
 
-@dataclass(frozen=True, slots=True)
-class BatchResults:
-    """The matrix of a batch."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchResults(Batch):
+    """A batch with its matrix."""
 
-    cells: tuple[BatchCell, ...]
+    __pydantic_config__ = RECORD
     games: int
     finished_games: int
     void_games: int
     seconds_left: float | None
-    """Until the end, at the pace of the last minutes. None: unknown, or it has ended."""
+    """Until the end, at the pace of the last minutes. Null: unknown, or it has ended."""
+    cells: tuple[BatchCell, ...]
 
+    @computed_field  # type: ignore[prop-decorator]
+    @property
     def totals(self) -> list[BatchTotal]:
         """Each submission over all its pairings, best first."""
         totals: dict[SubmissionId, BatchTotal] = {}
@@ -398,8 +408,8 @@ class BatchResults:
         )
 
 
-def read_results(conn: Connection, batch_id: ScrimBatchId) -> BatchResults:
-    """Returns the present matrix of a batch. Void games count nowhere."""
+def read_results(conn: Connection, batch: Batch) -> BatchResults:
+    """Returns a batch with its present matrix. Void games count nowhere."""
     with conn.cursor(row_factory=dict_row) as cur:
         rows = cur.execute(
             """
@@ -435,14 +445,20 @@ def read_results(conn: Connection, batch_id: ScrimBatchId) -> BatchResults:
             ) r on r.scrim_id = c.id
             where c.batch_id = %(batch)s order by c.id
             """,
-            {"batch": batch_id},
+            {"batch": batch.id},
         ).fetchall()
     cells = tuple(BatchCell(**row) for row in rows)
     games = sum(cell.games for cell in cells)
     finished = sum(cell.finished_games for cell in cells)
     void = sum(cell.void_games for cell in cells)
-    left = games - finished - void
-    return BatchResults(cells, games, finished, void, _seconds_left(conn, batch_id, left))
+    return BatchResults(
+        **asdict(batch),
+        games=games,
+        finished_games=finished,
+        void_games=void,
+        seconds_left=_seconds_left(conn, batch.id, games - finished - void),
+        cells=cells,
+    )
 
 
 def _seconds_left(conn: Connection, batch_id: ScrimBatchId, left: int) -> float | None:

@@ -7,30 +7,31 @@ those see it who may see the replay of the match that it continues.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import Final
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, Final
 
-from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
+from pydantic import ConfigDict, Field
 
 from ladder.database.db import Connection, atomic_function
 from ladder.enums import Embargo, Json, MatchKind, MatchState
 from ladder.errors import Conflict, Invalid, NotFound
-from ladder.ids import (
-    AgentId,
-    MatchId,
-    ScrimId,
-    SubmissionId,
-    TeamId,
-    UserId,
-)
-from ladder.leagues import seasons
+from ladder.field_types import RECORD, Key, RequestModel
+from ladder.ids import AgentId, ScrimId, SubmissionId, TeamId
 from ladder.leagues.records import Season
 from ladder.matches import history
 from ladder.matches.records import Match
 from ladder.scrims import policies, scrims
-from ladder.scrims.scrims import Scrim, ScrimOrder
+from ladder.scrims.scrims import (
+    MOST_GAMES,
+    MOST_SEATS,
+    Asker,
+    Draws,
+    ForkOrigin,
+    Scrim,
+    ScrimOrder,
+    ScrimScore,
+)
 
 MOST_MOVES: Final = 200
 """Most moves by hand of one seat."""
@@ -40,13 +41,26 @@ MOST_AGENTS: Final = 200
 """Most agents in the list of a form."""
 
 
-class Draws(StrEnum):
-    """Where the game's chance after the fork comes from."""
+Move = Annotated[str, Field(max_length=2_000)] | int | float | list[Any] | dict[str, Any]
 
-    RECORD = "record"
-    """The record's generator goes on, so the same moves give the same game."""
-    NEW = "new"
-    """Every game draws anew."""
+
+class NewFork(RequestModel):
+    step: Annotated[int, Field(ge=0, le=1_000_000)]
+    """Recorded steps before the fork."""
+    episode: Annotated[int, Field(ge=0, le=1000)] = 0
+    """Position in the match."""
+    seats: list[Key | None] = Field(default=[], max_length=MOST_SEATS)
+    """By seat: a submission id, an agent id for its newest active entry, or null for the submission
+    that played; empty: null for all."""
+    moves: dict[Annotated[str, Field(pattern=r"^\d{1,2}$")], list[Move]] = Field(
+        default={}, max_length=MOST_SEATS
+    )
+    """Moves by hand after the fork, by seat."""
+    draws: Draws = Draws.RECORD
+    """record: the record's chance goes on; new: drawn anew"""
+    games: Annotated[int, Field(ge=1, le=MOST_GAMES)] = 1
+    team: Key | None = None
+    """Required if you are in several teams."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,21 +78,10 @@ class ForkPoint:
 
 
 @dataclass(frozen=True, slots=True)
-class ForkRow:
-    """The stored fork point of a scrim."""
-
-    scrim_id: ScrimId
-    match_id: MatchId
-    position: int
-    step: int
-    draws: Draws
-    moves: Mapping[str, Sequence[Json]]
-
-
-@dataclass(frozen=True, slots=True)
 class SeatOutcome:
     """How a seat of a fork ended over all finished games."""
 
+    __pydantic_config__ = RECORD
     seat: int
     submission_id: SubmissionId
     agent_name: str
@@ -93,13 +96,7 @@ class SeatOutcome:
 
 @atomic_function
 def request_fork(
-    conn: Connection,
-    point: ForkPoint,
-    *,
-    team_id: TeamId,
-    user_id: UserId,
-    lineup: Sequence[SubmissionId],
-    games: int,
+    conn: Connection, asker: Asker, point: ForkPoint, lineup: Sequence[SubmissionId], games: int
 ) -> Scrim:
     """Creates a scrim of ``games`` matches that continue the episode; seats do not rotate.
 
@@ -107,14 +104,17 @@ def request_fork(
     Conflict and Invalid for an impossible point, and the errors of ``request_scrim``.
     """
     match = point.match
-    episode = next((one for one in match.episodes if one.position == point.position), None)
+    episode = next(
+        (episode for episode in match.episodes if episode.position == point.position), None
+    )
     if match.state is not MatchState.FINISHED or episode is None:
         raise Conflict("this match has no such episode", field="episode")
     if match.kind not in FORKABLE:
         raise Conflict(f"a {match.kind} match cannot be forked", field="match")
     if match.fork is not None:
         raise Conflict("this match is a fork; fork the match that it continues", field="match")
-    if match.kind is MatchKind.SCRIM and (match.scrim is None or match.scrim.team_id != team_id):
+    scrim = match.scrim
+    if match.kind is MatchKind.SCRIM and (scrim is None or scrim.team_id != asker.team_id):
         raise Conflict("only the team that requested this scrim may fork it", field="team")
     if match.embargo is not Embargo.PUBLIC:
         raise Conflict("fork this game of a tournament once its result is public", field="match")
@@ -131,9 +131,7 @@ def request_fork(
     return scrims.create_scrim(
         conn,
         ScrimOrder(
-            season=seasons.get_season(conn, match.season_id),
-            team_id=team_id,
-            user_id=user_id,
+            asker=asker,
             lineup=lineup,
             games=games,
             seeds=seeds[:games],
@@ -143,31 +141,28 @@ def request_fork(
     )
 
 
-def read_fork(conn: Connection, scrim_id: ScrimId) -> ForkRow | None:
-    """The fork point of a scrim; None for other scrims."""
-    with conn.cursor(row_factory=dict_row) as cur:
-        row = cur.execute(
-            "select scrim_id, match_id, position, step, draws, moves from forks"
-            " where scrim_id = %s",
-            (scrim_id,),
-        ).fetchone()
-    return ForkRow(**{**row, "draws": Draws(row["draws"])}) if row else None
-
-
-def seat_outcomes(conn: Connection, scrim: Scrim, row: ForkRow) -> list[SeatOutcome]:
+def seat_outcomes(conn: Connection, scrim: Scrim, fork: ForkOrigin) -> tuple[SeatOutcome, ...]:
     """The outcome of each seat over the finished games of a fork."""
-    origin = history.get_match(conn, row.match_id)
+    origin = history.get_match(conn, fork.match_id)
     games = history.list_matches(
-        conn, scrim_id=scrim.id, state=MatchState.FINISHED, limit=scrims.MOST_GAMES
+        conn, scrim_id=scrim.id, state=MatchState.FINISHED, limit=MOST_GAMES
     )
     recorded = {seat.seat: seat.placement for seat in origin.seats}
-    names = scrims.submission_names(conn, scrim.lineup)
+    names = dict(
+        conn.execute(
+            """
+            select b.id, a.name from submissions b join agents a on a.id = b.agent_id
+            where b.id = any (%(lineup)s)
+            """,
+            {"lineup": list(scrim.lineup)},
+        ).fetchall()
+    )
     outcomes = []
     for number, submission in enumerate(scrim.lineup):
         seats = [game.seats[number] for game in games]
         places = [seat.placement for seat in seats if seat.placement is not None]
         wins = sum(
-            1 / sum(one.placement == 1 for one in game.seats)
+            1 / sum(seat.placement == 1 for seat in game.seats)
             for game in games
             if game.seats[number].placement == 1
         )
@@ -183,7 +178,25 @@ def seat_outcomes(conn: Connection, scrim: Scrim, row: ForkRow) -> list[SeatOutc
                 faults=sum(seat.verdict not in (None, "DONE") for seat in seats),
             )
         )
-    return outcomes
+    return tuple(outcomes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScrimDetail(Scrim):
+    """A scrim with its results so far."""
+
+    __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
+    summary: tuple[ScrimScore, ...]
+    seats: tuple[SeatOutcome, ...]
+    """Outcome by seat; empty if it is no fork."""
+
+
+def read_detail(conn: Connection, scrim: Scrim) -> ScrimDetail:
+    return ScrimDetail(
+        **{field.name: getattr(scrim, field.name) for field in fields(scrim)},
+        summary=scrims.scrim_summary(conn, scrim),
+        seats=seat_outcomes(conn, scrim, scrim.fork) if scrim.fork else (),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,28 +215,36 @@ def agents_for_forks(
     """Agents that these teams may put into a fork now without asking, own ones first; up to
     MOST_AGENTS.
     """
-    found: dict[AgentId, ForkAgent] = {}
+    choices: dict[AgentId, ForkAgent] = {}
     for team_id in team_ids:
-        for one in policies.read_opponents(conn, season, team_id):
-            is_own = one.facts.is_own
-            if one.answer().is_automatic and (is_own or one.agent_id not in found):
-                found[one.agent_id] = ForkAgent(one.agent_id, one.agent_name, one.team_name, is_own)
-    ordered = sorted(found.values(), key=lambda one: (not one.is_own, one.name, one.agent_id))
+        for opponent in policies.read_opponents(conn, season, team_id):
+            is_own, agent_id = opponent.facts.is_own, opponent.agent_id
+            if opponent.answer.is_automatic and (is_own or agent_id not in choices):
+                choices[agent_id] = ForkAgent(
+                    agent_id, opponent.agent_name, opponent.team_name, is_own
+                )
+    ordered = sorted(
+        choices.values(), key=lambda choice: (not choice.is_own, choice.name, choice.agent_id)
+    )
     return ordered[:MOST_AGENTS]
 
 
 def _insert_fork(conn: Connection, scrim_id: ScrimId, point: ForkPoint) -> None:
     conn.execute(
-        "insert into forks (scrim_id, match_id, position, step, draws, moves)"
-        " values (%s, %s, %s, %s, %s, %s)",
-        (
-            scrim_id,
-            point.match.id,
-            point.position,
-            point.step,
-            point.draws.value,
-            Jsonb({str(seat): list(moves) for seat, moves in point.moves.items() if moves}),
-        ),
+        """
+        insert into forks (scrim_id, match_id, position, step, draws, moves)
+        values (%(scrim)s, %(match)s, %(position)s, %(step)s, %(draws)s, %(moves)s)
+        """,
+        {
+            "scrim": scrim_id,
+            "match": point.match.id,
+            "position": point.position,
+            "step": point.step,
+            "draws": point.draws,
+            "moves": Jsonb(
+                {str(seat): list(moves) for seat, moves in point.moves.items() if moves}
+            ),
+        },
     )
 
 

@@ -11,14 +11,16 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from psycopg.rows import dict_row
+from pydantic import ConfigDict, Field, computed_field
 
 from ladder.database.db import Connection, atomic_function
 from ladder.entries.records import Agent, PauseCause
 from ladder.enums import VoidCause
 from ladder.errors import Invalid, LimitReached
+from ladder.field_types import RECORD, Key, RequestModel
 from ladder.ids import AgentId, SubmissionId, TeamId
 from ladder.leagues.records import Season
 from ladder.runtime_profiles import REMOTE
@@ -57,23 +59,29 @@ class Whom(StrEnum):
     ANYONE = "anyone"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScrimPolicy:
-    """What the owner of an agent decided."""
+class ScrimPolicy(RequestModel):
+    """Whom an agent plays in scrims, and how often. Its owner decides."""
 
-    whom: Whom = Whom.LEAGUE
-    team_ids: frozenset[TeamId] = frozenset()
-    """Teams that may play it, for ``Whom.TEAMS``."""
-    blocked_team_ids: frozenset[TeamId] = frozenset()
-    games_daily: int | None = None
+    model_config = ConfigDict(json_schema_extra={"examples": [{"whom": "league"}]})
+    whom: Whom
+    """nobody; league: teams with an agent that plays in the league; teams: those that `teams`
+    names; anyone"""
+    teams: list[Key] = Field(default_factory=list, max_length=MOST_TEAMS)
+    """Ids or slugs of teams. A stored policy has ids."""
+    blocked_teams: list[Key] = Field(default_factory=list, max_length=MOST_TEAMS)
+    games_daily: Annotated[int, Field(ge=0, le=MOST_GAMES_DAILY)] | None = None
     """Games with all other teams in a UTC day. None: no limit."""
     accepts_automatically: bool = False
-    """Whether a scrim starts without an answer of its owner."""
+    """Whether a scrim starts without an answer of its team."""
 
     @property
     def accepts_everybody(self) -> bool:
         """Whether every team that is not blocked plays it without asking."""
         return self.whom is Whom.ANYONE and self.accepts_automatically
+
+
+USUAL: Final = ScrimPolicy(whom=Whom.LEAGUE)
+"""The policy of an agent whose owner decided nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +108,7 @@ class PolicyFacts:
 class PolicyAnswer:
     """Whether a team may play or ask an agent now."""
 
+    __pydantic_config__ = RECORD
     is_allowed: bool
     is_automatic: bool
     """Whether the scrim starts without an answer of the owner."""
@@ -113,6 +122,7 @@ class PolicyAnswer:
 class Opponent:
     """An agent, seen by a team that wants to play it in a season."""
 
+    __pydantic_config__ = RECORD
     agent_id: AgentId
     agent_name: str
     team_id: TeamId
@@ -120,12 +130,24 @@ class Opponent:
     submission_id: SubmissionId | None
     """Its newest version that plays in the season. None: it has none."""
     submission_number: int | None
-    version: int | None
+    version: Annotated[int | None, Field(exclude=True)]
     """Its number among the submissions of its agent."""
-    policy: ScrimPolicy
-    facts: PolicyFacts
+    policy: Annotated[ScrimPolicy, Field(exclude=True)]
+    """Only its own team reads it."""
+    facts: Annotated[PolicyFacts, Field(exclude=True)]
 
-    def answer(self, games: int = 1) -> PolicyAnswer:
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def is_reference(self) -> bool:
+        return self.facts.is_reference
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def answer(self) -> PolicyAnswer:
+        """Whether the team may play it now, in a scrim of one game."""
+        return self.answer_to(1)
+
+    def answer_to(self, games: int) -> PolicyAnswer:
         """Whether the team may play it now, in a scrim of this many games."""
         return judge(self.policy, self.facts, games)
 
@@ -136,12 +158,14 @@ class ScrimLimitReached(LimitReached):
 
 @dataclass(frozen=True, slots=True)
 class GamesToday:
-    """How many scrim games a team requested today in a season, and how many it may."""
+    """How many scrim games a team requested in this UTC day in a season, and how many it may."""
 
+    __pydantic_config__ = RECORD
     used: int
     allowed: int
     resets_at: datetime
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def left(self) -> int:
         return max(0, self.allowed - self.used)
@@ -178,21 +202,14 @@ def agent_limit_reached(opponent: Opponent) -> ScrimLimitReached | None:
     )
 
 
-def check_policy(policy: ScrimPolicy) -> None:
-    """Raises Invalid for values that mean nothing."""
-    if policy.whom is Whom.TEAMS and not policy.team_ids:
-        raise Invalid("teams", "name at least one team, or choose another value of whom")
-    for name, teams in (("teams", policy.team_ids), ("blocked_teams", policy.blocked_team_ids)):
-        if len(teams) > MOST_TEAMS:
-            raise Invalid(name, f"name at most {MOST_TEAMS} teams")
-
-
 @atomic_function
 def set_policy(conn: Connection, agent: Agent, policy: ScrimPolicy) -> ScrimPolicy:
-    """Stores an agent's policy. Raises Invalid for wrong values and unknown teams."""
-    check_policy(policy)
-    for name, teams in (("teams", policy.team_ids), ("blocked_teams", policy.blocked_team_ids)):
-        rows = conn.execute("select id from teams where id = any (%s)", (sorted(teams),))
+    """Stores an agent's policy, with ids of teams. Raises Invalid for wrong values and unknown
+    teams."""
+    if policy.whom is Whom.TEAMS and not policy.teams:
+        raise Invalid("teams", "name at least one team, or choose another value of whom")
+    for name, teams in (("teams", policy.teams), ("blocked_teams", policy.blocked_teams)):
+        rows = conn.execute("select id from teams where id = any (%s)", (teams,))
         if missing := set(teams) - {row[0] for row in rows}:
             raise Invalid(name, f"there is no team {min(missing)}")
         if agent.team_id in teams:
@@ -210,8 +227,8 @@ def set_policy(conn: Connection, agent: Agent, policy: ScrimPolicy) -> ScrimPoli
         {
             "agent": agent.id,
             "whom": policy.whom,
-            "teams": sorted(policy.team_ids),
-            "blocked_teams": sorted(policy.blocked_team_ids),
+            "teams": sorted(set(policy.teams)),
+            "blocked_teams": sorted(set(policy.blocked_teams)),
             "games_daily": policy.games_daily,
             "automatic": policy.accepts_automatically,
         },
@@ -226,7 +243,7 @@ def get_policy(conn: Connection, agent_id: AgentId) -> ScrimPolicy:
             f"select {COLUMNS} from scrim_policies p where agent_id = %s",  # noqa: S608
             (agent_id,),
         ).fetchone()
-    return ScrimPolicy() if row is None else _policy_of_row(row)
+    return USUAL if row is None else _policy_of_row(row)
 
 
 def lock_policy(conn: Connection, agent_id: AgentId) -> ScrimPolicy:
@@ -331,7 +348,7 @@ def _opponent_of_row(row: dict[str, Any], season: Season, team_id: TeamId) -> Op
         row["submission_id"],
         row["number"],
         row["version"],
-        ScrimPolicy() if row["whom"] is None else _policy_of_row(row),
+        USUAL if row["whom"] is None else _policy_of_row(row),
         PolicyFacts(
             is_own=row["team_id"] == team_id,
             is_reference=row["is_reference"],
@@ -359,11 +376,11 @@ def _refusal(policy: ScrimPolicy, facts: PolicyFacts) -> str | None:
     """Why the policy refuses the team; None: it does not. Counts are left out."""
     if policy.whom is Whom.NOBODY:
         return "its team lets no other team play it"
-    if not policy.blocked_team_ids.isdisjoint({facts.team_id, *facts.former_team_ids}):
+    if not {facts.team_id, *facts.former_team_ids}.isdisjoint(policy.blocked_teams):
         return "its team does not let your team play it"
     if policy.whom is Whom.LEAGUE and not facts.is_in_league:
         return "it plays only teams with an agent that plays in this league"
-    if policy.whom is Whom.TEAMS and facts.team_id not in policy.team_ids:
+    if policy.whom is Whom.TEAMS and facts.team_id not in policy.teams:
         return "it plays only teams that its team chose"
     return None
 
@@ -371,8 +388,8 @@ def _refusal(policy: ScrimPolicy, facts: PolicyFacts) -> str | None:
 def _policy_of_row(row: dict[str, Any]) -> ScrimPolicy:
     return ScrimPolicy(
         whom=Whom(row["whom"]),
-        team_ids=frozenset(row["team_ids"]),
-        blocked_team_ids=frozenset(row["blocked_team_ids"]),
+        teams=row["team_ids"],
+        blocked_teams=row["blocked_team_ids"],
         games_daily=row["games_daily"],
         accepts_automatically=row["accepts_automatically"],
     )

@@ -64,8 +64,10 @@ def request_rehearsal(conn: Connection, league_id: LeagueId, user_id: UserId) ->
     lineup = [seat for seat, _ in seated]
     scrim_id = ScrimId(ids.new_id("scr"))
     conn.execute(
-        "insert into scrims (id, season_id, team_id, requested_by, lineup, games)"
-        " values (%s, %s, %s, %s, %s, 1)",
+        """
+        insert into scrims (id, season_id, team_id, requested_by, lineup, games)
+        values (%s, %s, %s, %s, %s, 1)
+        """,
         (scrim_id, season.id, team_id, user_id, Jsonb([seat.submission_id for seat in lineup])),
     )
     match_id = matches.create_match(
@@ -77,10 +79,12 @@ def request_rehearsal(conn: Connection, league_id: LeagueId, user_id: UserId) ->
 def _active_anchors(conn: Connection, season_id: SeasonId) -> list[tuple[LineupSeat, str]]:
     """Seats and names of the active reference agents. Raises Conflict if none is active."""
     rows = conn.execute(
-        "select e.id, e.submission_id, e.agent_id, e.team_id, e.profile, e.state, a.name"
-        " from entries e join agents a on a.id = e.agent_id"
-        " where e.season_id = %s and e.is_anchor and e.profile <> %s and e.state = any (%s)"
-        " order by e.id",
+        """
+        select e.id, e.submission_id, e.agent_id, e.team_id, e.profile, e.state, a.name
+        from entries e join agents a on a.id = e.agent_id
+        where e.season_id = %s and e.is_anchor and e.profile <> %s and e.state = any (%s)
+        order by e.id
+        """,
         (season_id, REMOTE, [EntryState.ACTIVE, EntryState.PENDING]),
     ).fetchall()
     if not rows:
@@ -94,9 +98,11 @@ def _active_anchors(conn: Connection, season_id: SeasonId) -> list[tuple[LineupS
 def _refuse_over_limit(conn: Connection, season_id: SeasonId, team_id: TeamId) -> None:
     """Raises ScrimLimitReached above today's limit; the caller has locked the team's row."""
     row = conn.execute(
-        "select count(*), date_trunc('day', now(), 'utc') + interval '1 day' from scrims"
-        " where team_id = %s and season_id = %s and games = 1"
-        " and created_at >= date_trunc('day', now(), 'utc')",
+        """
+        select count(*), date_trunc('day', now(), 'utc') + interval '1 day' from scrims
+        where team_id = %s and season_id = %s and games = 1
+          and created_at >= date_trunc('day', now(), 'utc')
+        """,
         (team_id, season_id),
     ).fetchone()
     assert row is not None

@@ -11,20 +11,22 @@ of matches. Locks are taken in this order: the team that asks, the request, agen
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from psycopg import errors
 from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
+from pydantic import Field, computed_field
 
 from ladder import ids
 from ladder.database.db import Connection, atomic, atomic_function
 from ladder.entries import agents
 from ladder.enums import LogAudience, ScrimAudience
 from ladder.errors import Conflict, Invalid, NotFound
+from ladder.field_types import RECORD, Key, Line, RequestModel, WordsOfPerson
 from ladder.ids import (
     AgentId,
     LeagueId,
@@ -40,9 +42,17 @@ from ladder.leagues import leagues, seasons
 from ladder.leagues.records import Season
 from ladder.notices.events import EventSubject, record_event
 from ladder.notices.kinds import NoticeKind
-from ladder.people.resources import PRIVATE, ScrimPrivacy, ScrimRequestResource
+from ladder.people.resources import ScrimPrivacy, ScrimRequestResource
 from ladder.scrims import policies, scrims
-from ladder.scrims.scrims import ScrimOrder, newest_submission
+from ladder.scrims.scrims import (
+    MOST_GAMES,
+    MOST_SEATS,
+    Asker,
+    NewPrivacy,
+    ScrimOrder,
+    Seed,
+    newest_submission,
+)
 
 LIFE_HOURS: Final = 48
 """Time in which the other team can answer, unless another is given."""
@@ -52,7 +62,7 @@ MOST_HOURS: Final = 14 * 24
 REQUESTS: Final = """
     select r.id, r.season_id, s.league_id, l.slug as league_slug, l.title as league_title,
       r.team_id, t.name as team_name, r.asked_team_id, o.name as asked_team_name, r.requested_by,
-      r.wanted, r.games, r.seeds, r.result_audience, r.replay_audience, r.log_audience,
+      r.wanted as keys, r.games, r.seeds, r.result_audience, r.replay_audience, r.log_audience,
       r.is_members_only, r.words, shown.state, r.created_at, r.expires_at, r.answered_at, r.answer,
       r.scrim_id, seated.seats
     from scrim_requests r join seasons s on s.id = r.season_id
@@ -99,68 +109,81 @@ class RequestState(StrEnum):
     CANCELLED = "cancelled"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewScrimRequest:
-    """What a team asks for."""
+class NewScrimRequest(RequestModel):
+    season: Key
+    """Season with the game and clock to use."""
+    lineup: Annotated[list[Key], Field(min_length=2, max_length=MOST_SEATS)]
+    """By seat: agent ids, or ids of own submissions. The newest active version of each agent is
+    pinned when the request is accepted."""
+    games: Annotated[int, Field(ge=1, le=MOST_GAMES)] = 1
+    seeds: list[Seed] = Field(default_factory=list, max_length=MOST_GAMES)
+    """32 hex digits for each game; empty: random."""
+    privacy: NewPrivacy = Field(default_factory=NewPrivacy)
+    words: Annotated[Line, Field(title="Message to the other team")] = ""
+    """You may leave it empty."""
+    expires_hours: Annotated[int, Field(ge=1, le=MOST_HOURS, title="Hours until it expires")] = (
+        LIFE_HOURS
+    )
+    """Then the request ends."""
+    team: Key | None = None
+    """Required if you are in several teams."""
 
-    season: Season
-    team_id: TeamId
-    user_id: UserId
-    wanted: Sequence[str]
-    """By seat: ids of agents, or of submissions of the own team."""
-    games: int
-    seeds: Sequence[str] = ()
-    """32 hex digits a game. Empty: drawn when it is accepted."""
-    privacy: ScrimPrivacy = PRIVATE
-    words: str = ""
-    expires_hours: int = LIFE_HOURS
+
+class Decline(RequestModel):
+    words: Annotated[Line, Field(title="Message to the other team")] = ""
+    """It goes with your refusal. You may leave it empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestSeat:
     """A seat of a request: the agent, and its version once it is pinned."""
 
+    __pydantic_config__ = RECORD
     agent_id: AgentId
-    agent_name: str
+    agent_name: WordsOfPerson
     team_id: TeamId
     submission_id: SubmissionId | None
-    """None until the request is accepted."""
+    """The pinned version; null until the request is accepted."""
     submission_number: int | None
     version: int | None
-    """Its number among the submissions of its agent."""
+    """Place among the submissions of its agent, from 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScrimRequest:
     """A request of a team to another one."""
 
-    id: ScrimRequestId
+    __pydantic_config__ = RECORD
+    id: Annotated[ScrimRequestId, Field(examples=["srq_01j8x6m3c2k4v9q0w7r5t1y8z3"])]
     season_id: SeasonId
     league_id: LeagueId
-    league_slug: str
-    league_title: str
+    league_slug: WordsOfPerson
+    league_title: WordsOfPerson
     team_id: TeamId
-    team_name: str
+    team_name: WordsOfPerson
     asked_team_id: TeamId
-    asked_team_name: str
-    requested_by: UserId
-    wanted: tuple[str, ...]
+    asked_team_name: WordsOfPerson
+    requested_by: Annotated[UserId, Field(exclude=True)]
+    keys: Annotated[tuple[str, ...], Field(exclude=True)]
+    """By seat: ids of agents, or of submissions of the team that asks."""
     games: int
-    seeds: tuple[str, ...]
+    seeds: Annotated[tuple[str, ...], Field(exclude=True)]
     """For the team that asks alone."""
     privacy: ScrimPrivacy
-    words: str
+    words: WordsOfPerson
     state: RequestState
     created_at: datetime
     expires_at: datetime
     answered_at: datetime | None
-    answer: str
+    answer: WordsOfPerson
     """A word of the team that was asked."""
     scrim_id: ScrimId | None
     seats: tuple[RequestSeat, ...]
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def has_seeds(self) -> bool:
+        """Whether the team that asks chose the seeds."""
         return bool(self.seeds)
 
 
@@ -191,7 +214,7 @@ def _request_of_row(row: dict[str, Any]) -> ScrimRequest:
     return ScrimRequest(
         **{
             **row,
-            "wanted": tuple(row["wanted"]),
+            "keys": tuple(row["keys"]),
             "seeds": tuple(row["seeds"]),
             "privacy": privacy,
             "state": RequestState(row["state"]),
@@ -211,48 +234,53 @@ MOST_WAITING_WITH_ONE: Final = (
 )
 
 
+ENDS: Final = {
+    RequestState.DECLINED: NoticeKind.SCRIM_DECLINED,
+    RequestState.WITHDRAWN: NoticeKind.SCRIM_WITHDRAWN,
+}
+
+
 @atomic_function
-def ask_for_scrim(conn: Connection, asked: NewScrimRequest) -> ScrimRequest:
+def ask_for_scrim(conn: Connection, asker: Asker, request: NewScrimRequest) -> ScrimRequest:
     """Asks another team for a scrim. If all policies accept automatically, the scrim begins.
 
-    ``wanted`` names by seat agents, or submissions of the own team. Exactly one other team may have
-    to answer. Raises Invalid and NotFound for wrong values, Conflict if a policy refuses, the
-    season or league is over, or the team has asked the same team already, and LimitReached.
+    Exactly one other team may have to answer. Raises Invalid and NotFound for wrong values,
+    Conflict if a policy refuses, the season or league is over, or the team has asked the same team
+    already, and LimitReached.
     """
-    _check_numbers(asked)
-    asked = replace(asked, privacy=scrims.narrow_privacy(conn, asked.season, asked.privacy))
-    season, team_id = asked.season, asked.team_id
+    season, team_id = asker.season, asker.team_id
+    _check_numbers(season, request)
+    privacy = scrims.narrow_privacy(conn, season, request.privacy)
     if not conn.execute(
         "select 1 from teams where id = %s for no key update", (team_id,)
     ).fetchone():
         raise NotFound.of("team")
     _refuse_closed(conn, season.id)
     _refuse_many_waiting(conn, team_id)
-    others = _other_agents(conn, asked)
-    teams = _teams_to_ask(asked, others)
+    others = _other_agents(conn, asker, request.lineup)
+    teams = _teams_to_ask(request.games, privacy, others)
     if len(teams) > 1:
         raise Conflict("ask one team at a time: more than one would have to answer", field="lineup")
-    resolve_lineup(conn, season, asked.wanted)  # each has a version that can play
-    policies.refuse_over_team_limit(conn, season, team_id, asked.games)
+    resolve_lineup(conn, season, request.lineup)  # each has a version that can play
+    policies.refuse_over_team_limit(conn, season, team_id, request.games)
     if teams:
         _refuse_many_asked(conn, team_id, next(iter(teams)))
-    request_id = _insert(
-        conn, asked, next(iter(teams or {opponent.team_id for opponent in others}))
-    )
+    asked_team = next(iter(teams or {opponent.team_id for opponent in others}))
+    request_id = _insert(conn, asker, asked_team, request, privacy)
+    scrim_request = get_request(conn, request_id)
     if teams:
-        _tell(conn, NoticeKind.SCRIM_ASKED, request_id, next(iter(teams)), asked.user_id)
-    else:
-        # Nobody answered, so the policies count, also if another team used up a limit just now.
-        _accept(conn, get_request(conn, request_id), asked.user_id, frozenset())
+        _tell(conn, NoticeKind.SCRIM_ASKED, scrim_request, asker.user_id)
+        return scrim_request
+    # Nobody answered, so the policies count, also if another team used up a limit just now.
+    _accept(conn, scrim_request, asker.user_id, frozenset())
     return get_request(conn, request_id)
 
 
 def get_request(conn: Connection, request_id: ScrimRequestId) -> ScrimRequest:
     """Returns the request with this id. Raises NotFound."""
-    requests = _select_requests(conn, "r.id = %(request)s", {"request": request_id}, 1)
-    if not requests:
-        raise NotFound.of("request")
-    return requests[0]
+    for request in _select_requests(conn, "r.id = %(request)s", {"request": request_id}, 1):
+        return request
+    raise NotFound.of("request")
 
 
 def list_requests(
@@ -303,7 +331,7 @@ def accept_request(
     if _lock_waiting(conn, request_id, RequestState.ACCEPTED):
         _refuse_closed(conn, request.season_id)
         _accept(conn, request, user_id, _answering_teams(conn, request, user_id))
-        _tell(conn, NoticeKind.SCRIM_ACCEPTED, request_id, request.team_id, user_id)
+        _tell(conn, NoticeKind.SCRIM_ACCEPTED, request, user_id)
     return get_request(conn, request_id)
 
 
@@ -312,11 +340,7 @@ def decline_request(
     conn: Connection, request_id: ScrimRequestId, user_id: UserId | None, words: str = ""
 ) -> ScrimRequest:
     """Declines a request with a word; a repeat changes nothing. Raises NotFound and Conflict."""
-    request = get_request(conn, request_id)
-    if _lock_waiting(conn, request_id, RequestState.DECLINED):
-        _end(conn, request_id, RequestState.DECLINED, user_id, words)
-        _tell(conn, NoticeKind.SCRIM_DECLINED, request_id, request.team_id, user_id)
-    return get_request(conn, request_id)
+    return _end(conn, request_id, RequestState.DECLINED, user_id, words)
 
 
 @atomic_function
@@ -324,11 +348,7 @@ def withdraw_request(
     conn: Connection, request_id: ScrimRequestId, user_id: UserId | None
 ) -> ScrimRequest:
     """Withdraws an own request; a repeat changes nothing. Raises NotFound and Conflict."""
-    request = get_request(conn, request_id)
-    if _lock_waiting(conn, request_id, RequestState.WITHDRAWN):
-        _end(conn, request_id, RequestState.WITHDRAWN, user_id, "")
-        _tell(conn, NoticeKind.SCRIM_WITHDRAWN, request_id, request.asked_team_id, user_id)
-    return get_request(conn, request_id)
+    return _end(conn, request_id, RequestState.WITHDRAWN, user_id)
 
 
 @atomic_function
@@ -347,22 +367,22 @@ def expire_requests(conn: Connection, limit: int = 500) -> int:
             and (r.expires_at <= now() or s.state = 'finished' or l.state = 'closed')
           order by r.expires_at limit %(limit)s for update of r skip locked
         )
-        returning id, team_id
+        returning id
         """,
         {"limit": limit},
     ).fetchall()
-    for request_id, team_id in rows:
-        _tell(conn, NoticeKind.SCRIM_EXPIRED, request_id, team_id, None)
+    for (request_id,) in rows:
+        _tell(conn, NoticeKind.SCRIM_EXPIRED, get_request(conn, request_id), None)
     return len(rows)
 
 
-def resolve_lineup(conn: Connection, season: Season, wanted: Sequence[str]) -> list[SubmissionId]:
+def resolve_lineup(conn: Connection, season: Season, keys: Sequence[str]) -> list[SubmissionId]:
     """Returns the submissions by seat; of an agent its newest active one. Raises Conflict."""
     return [
         SubmissionId(key)
         if is_id(key, "sub")
         else newest_submission(conn, season, agents.get_agent(conn, AgentId(key)))
-        for key in wanted
+        for key in keys
     ]
 
 
@@ -372,10 +392,8 @@ def _accept(
     """Creates the scrim of a locked request that waits."""
     season = seasons.get_season(conn, request.season_id)
     order = ScrimOrder(
-        season=season,
-        team_id=request.team_id,
-        user_id=request.requested_by,
-        lineup=resolve_lineup(conn, season, request.wanted),
+        asker=Asker(season, request.team_id, request.requested_by),
+        lineup=resolve_lineup(conn, season, request.keys),
         games=request.games,
         seeds=[bytes.fromhex(seed) for seed in request.seeds] or None,
         privacy=request.privacy,
@@ -419,17 +437,18 @@ def _answering_teams(
     return frozenset({request.asked_team_id, TeamId(merged_into)})
 
 
-def _lock_waiting(conn: Connection, request_id: ScrimRequestId, wanted: RequestState) -> bool:
-    """Locks a request. False if it is in the wanted state already. Raises Conflict if it ended."""
+def _lock_waiting(conn: Connection, request_id: ScrimRequestId, answer: RequestState) -> bool:
+    """Locks a request. False if it has this answer already. Raises Conflict if it ended."""
     row = conn.execute(
-        "select state, expires_at <= clock_timestamp() from scrim_requests where id = %s"
-        " for update",
+        """
+        select state, expires_at <= clock_timestamp() from scrim_requests where id = %s for update
+        """,
         (request_id,),
     ).fetchone()
     if row is None:
         raise NotFound.of("request")
     state, is_late = row
-    if state == wanted:
+    if state == answer:
         return False
     if state != RequestState.ASKED:
         raise Conflict(f"the request is {state} already")
@@ -443,30 +462,33 @@ def _end(
     request_id: ScrimRequestId,
     state: RequestState,
     user_id: UserId | None,
-    words: str,
-) -> None:
-    conn.execute(
-        """
-        update scrim_requests
-        set state = %(state)s, answered_at = now(), answered_by = %(user)s, answer = %(words)s
-        where id = %(request)s
-        """,
-        {"state": state, "user": user_id, "words": words, "request": request_id},
-    )
+    words: str = "",
+) -> ScrimRequest:
+    """Ends a request that waits without a scrim, and tells the other team."""
+    request = get_request(conn, request_id)
+    if _lock_waiting(conn, request_id, state):
+        conn.execute(
+            """
+            update scrim_requests
+            set state = %(state)s, answered_at = now(), answered_by = %(user)s, answer = %(words)s
+            where id = %(request)s
+            """,
+            {"state": state, "user": user_id, "words": words, "request": request_id},
+        )
+        _tell(conn, ENDS[state], request, user_id)
+    return get_request(conn, request_id)
 
 
-def _check_numbers(asked: NewScrimRequest) -> None:
-    if len(asked.wanted) != asked.season.seats:
+def _check_numbers(season: Season, request: NewScrimRequest) -> None:
+    if len(request.lineup) != season.seats:
         raise Invalid(
             "lineup",
-            f"give {asked.season.seats} agents, one for each seat; {len(asked.wanted)} given",
+            f"give {season.seats} agents, one for each seat; {len(request.lineup)} given",
         )
-    if not 1 <= asked.games <= scrims.MOST_GAMES:
-        raise Invalid("games", f"must be between 1 and {scrims.MOST_GAMES}; it is {asked.games}")
-    if asked.seeds and len(asked.seeds) != asked.games:
+    if request.seeds and len(request.seeds) != request.games:
         raise Invalid(
             "seeds",
-            f"give one seed for each game: {len(asked.seeds)} given for {asked.games} games",
+            f"give one seed for each game: {len(request.seeds)} given for {request.games} games",
         )
 
 
@@ -503,9 +525,8 @@ def _refuse_many_asked(conn: Connection, team_id: TeamId, asked_team_id: TeamId)
         raise policies.ScrimLimitReached(name, row[0], MOST_ASKED_DAILY, row[1])
 
 
-def _other_agents(conn: Connection, asked: NewScrimRequest) -> list[policies.Opponent]:
+def _other_agents(conn: Connection, asker: Asker, lineup: Sequence[str]) -> list[policies.Opponent]:
     """Returns the agents of other teams in the lineup. Raises Conflict if there is none."""
-    keys = set(asked.wanted)
     owners: dict[str, tuple[str, TeamId]] = {
         row[0]: (row[1], row[2])
         for row in conn.execute(
@@ -514,35 +535,42 @@ def _other_agents(conn: Connection, asked: NewScrimRequest) -> list[policies.Opp
             join agents a on a.id = b.agent_id where b.id = any (%(keys)s)
             union all select id, id, team_id from agents where id = any (%(keys)s)
             """,
-            {"keys": sorted(keys)},
+            {"keys": sorted(set(lineup))},
         )
     }
-    for key in asked.wanted:
-        if key not in owners or (is_id(key, "sub") and owners[key][1] != asked.team_id):
+    for key in lineup:
+        if key not in owners or (is_id(key, "sub") and owners[key][1] != asker.team_id):
             raise NotFound(f"there is no agent {key} in this season", field="lineup")
-    if all(team != asked.team_id for _, team in owners.values()):
+    if all(team != asker.team_id for _, team in owners.values()):
         raise Conflict("at least one agent must be your own", field="lineup")
-    others = {AgentId(agent) for agent, team in owners.values() if team != asked.team_id}
+    others = {AgentId(agent) for agent, team in owners.values() if team != asker.team_id}
     if not others:
         raise Conflict("name an agent of another team: your own need no request", field="lineup")
-    return policies.read_opponents(conn, asked.season, asked.team_id, others)
+    return policies.read_opponents(conn, asker.season, asker.team_id, others)
 
 
-def _teams_to_ask(asked: NewScrimRequest, others: Sequence[policies.Opponent]) -> set[TeamId]:
+def _teams_to_ask(
+    games: int, privacy: ScrimPrivacy, others: Sequence[policies.Opponent]
+) -> set[TeamId]:
     """Returns the teams that have to answer. Raises Conflict if a policy refuses."""
     teams = set()
     for opponent in others:
-        answer = opponent.answer(asked.games)
+        answer = opponent.answer_to(games)
         if not answer.is_allowed:
             raise Conflict(f"{opponent.agent_name}: {answer.reason}", field="lineup")
-        if not answer.is_automatic or asked.privacy.logs is not LogAudience.OWN:
+        if not answer.is_automatic or privacy.logs is not LogAudience.OWN:
             teams.add(opponent.team_id)
     return teams
 
 
-def _insert(conn: Connection, asked: NewScrimRequest, other: TeamId) -> ScrimRequestId:
+def _insert(
+    conn: Connection,
+    asker: Asker,
+    asked_team: TeamId,
+    request: NewScrimRequest,
+    privacy: ScrimPrivacy,
+) -> ScrimRequestId:
     request_id = ScrimRequestId(ids.new_id("srq"))
-    privacy = asked.privacy
     try:
         with atomic(conn):
             conn.execute(
@@ -556,19 +584,19 @@ def _insert(conn: Connection, asked: NewScrimRequest, other: TeamId) -> ScrimReq
                 """,
                 {
                     "id": request_id,
-                    "season": asked.season.id,
-                    "team": asked.team_id,
-                    "asked": other,
-                    "user": asked.user_id,
-                    "wanted": Jsonb(list(asked.wanted)),
-                    "games": asked.games,
-                    "seeds": list(asked.seeds),
+                    "season": asker.season.id,
+                    "team": asker.team_id,
+                    "asked": asked_team,
+                    "user": asker.user_id,
+                    "wanted": Jsonb(request.lineup),
+                    "games": request.games,
+                    "seeds": request.seeds,
                     "results": privacy.results,
                     "replays": privacy.replays,
                     "logs": privacy.logs,
                     "is_members_only": privacy.is_members_only,
-                    "words": asked.words,
-                    "hours": asked.expires_hours,
+                    "words": request.words,
+                    "hours": request.expires_hours,
                 },
             )
     except errors.UniqueViolation:
@@ -577,21 +605,14 @@ def _insert(conn: Connection, asked: NewScrimRequest, other: TeamId) -> ScrimReq
 
 
 def _tell(
-    conn: Connection,
-    kind: NoticeKind,
-    request_id: ScrimRequestId,
-    team_id: TeamId,
-    user_id: UserId | None,
+    conn: Connection, kind: NoticeKind, request: ScrimRequest, user_id: UserId | None
 ) -> None:
-    """Tells the people of a team of the request."""
-    row = conn.execute(
-        "select season_id, games from scrim_requests where id = %s", (request_id,)
-    ).fetchone()
-    assert row is not None
+    """Tells the people of the team that did not act."""
+    is_to_asked = kind in (NoticeKind.SCRIM_ASKED, NoticeKind.SCRIM_WITHDRAWN)
     about = EventSubject(
-        season_id=row[0],
-        team_id=team_id,
+        season_id=request.season_id,
+        team_id=request.asked_team_id if is_to_asked else request.team_id,
         user_id=user_id,
-        details={"request": request_id, "games": row[1]},
+        details={"request": request.id, "games": request.games},
     )
     record_event(conn, kind, about)

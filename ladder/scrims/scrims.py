@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from enum import StrEnum
+from typing import Annotated, Any, Final
 
 from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
+from pydantic import ConfigDict, Field, StringConstraints
 
 from estimates.intervals import wilson_interval
 from ladder import ids
@@ -18,6 +20,7 @@ from ladder.entries.entries import USUAL_PROFILE
 from ladder.entries.records import Agent, EntryState, PauseCause
 from ladder.enums import LogAudience, ScrimAudience, Visibility, VoidCause
 from ladder.errors import Conflict, Invalid, NotFound
+from ladder.field_types import RECORD, Key, RequestModel
 from ladder.ids import (
     AgentId,
     LeagueId,
@@ -47,39 +50,103 @@ from ladder.people.resources import (
 from ladder.runtime_profiles import REMOTE
 from ladder.scrims import policies
 
+MOST_GAMES: Final = 100
+"""Games of one scrim."""
+MOST_SEATS: Final = 16
+Seed = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
+
+
+class Draws(StrEnum):
+    """Where the game's chance after a fork comes from."""
+
+    RECORD = "record"
+    """The record's generator goes on, so the same moves give the same game."""
+    NEW = "new"
+    """Every game draws anew."""
+
 
 @dataclass(frozen=True, slots=True)
+class ForkOrigin:
+    """The step of a recorded match that the games of a fork continue."""
+
+    __pydantic_config__ = RECORD
+    match_id: MatchId
+    episode: int
+    """Position in the match."""
+    step: int
+    """Recorded steps before the fork."""
+    draws: Draws
+    moves: dict[str, list[Any]]
+    """Moves by hand, by seat."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Scrim:
-    id: ScrimId
+    __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
+    id: Annotated[ScrimId, Field(examples=["scr_01j8x6m3c2k4v9q0w7r5t1y8z3"])]
     season_id: SeasonId
     league_id: LeagueId
     team_id: TeamId
     """The team that asked for it."""
     side_team_ids: tuple[TeamId, ...]
     """All teams with an agent in it."""
-    requested_by: UserId
+    requested_by: UserId | None
+    """Null for people of other teams."""
     lineup: tuple[SubmissionId, ...]
+    """Submission ids by seat, before seats rotate."""
     games: int
-    state: str
+    state: Annotated[str, Field(examples=["running"])]
     finished_games: int
     void_games: int
     created_at: datetime
     finished_at: datetime | None
     privacy: ScrimPrivacy
-    league: LeagueResource
+    league: Annotated[LeagueResource, Field(exclude=True)]
     batch_id: ScrimBatchId | None
     request_id: ScrimRequestId | None
-    """The request that the other side accepted. None: none was needed."""
+    """The request that the other side accepted. Null: none was needed."""
+    fork: ForkOrigin | None = None
+    """What the games continue, if it is a fork."""
+
+
+class NewPrivacy(RequestModel):
+    """Who sees what. It never changes later. Nobody sees replays or logs of hidden results."""
+
+    results: Annotated[ScrimAudience, Field(title="Who sees the results")] = ScrimAudience.ASKER
+    """asker: your team; sides: all teams that play; league: everybody who sees the league"""
+    replays: Annotated[ScrimAudience, Field(title="Who sees the replays")] = ScrimAudience.ASKER
+    logs: Annotated[LogAudience, Field(title="Who reads what agents print")] = LogAudience.OWN
+    """own: each team what its agents print; sides, league: all output, if the other team accepts"""
+
+
+class NewScrim(RequestModel):
+    season: Key
+    """Season with the game, configuration and clock to use."""
+    lineup: Annotated[list[Key], Field(min_length=1, max_length=MOST_SEATS)]
+    """By seat: a submission id, or an agent id for its newest active entry."""
+    games: Annotated[int, Field(ge=1, le=MOST_GAMES)] = 1
+    seeds: Annotated[list[Seed] | None, Field(max_length=MOST_GAMES)] = None
+    """32 hex digits for each game; default: random."""
+    team: Key | None = None
+    """Required if you are in several teams."""
+    privacy: NewPrivacy = Field(default_factory=NewPrivacy)
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """The person who asks for games, the team that the games are for, and the season of them."""
+
+    season: Season
+    team_id: TeamId
+    """Its daily limit counts."""
+    user_id: UserId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScrimOrder:
     """A scrim to create."""
 
-    season: Season
-    team_id: TeamId
-    """The team that asks for it; its daily limit counts."""
-    user_id: UserId
+    asker: Asker
     lineup: Sequence[SubmissionId]
     games: int
     seeds: Sequence[bytes | None] | None = None
@@ -105,32 +172,36 @@ def batch_resource(scrim: Scrim) -> ScrimResource:
     return ScrimResource(scrim.team_id, frozenset(), scrim.league, scrim.privacy)
 
 
-MOST_GAMES: Final = 100  # games in one scrim
 BATCH_QUEUE_SECONDS: Final = 24 * 3600.0
 """Least time that games of a batch may wait in the queue."""
 SCRIM: Final = """
     select c.id, c.season_id, s.league_id, c.team_id, c.side_team_ids, c.requested_by, c.lineup,
       c.games, c.state, c.finished_games, c.void_games, c.created_at, c.finished_at, c.batch_id,
       c.result_audience, c.replay_audience, c.log_audience, c.is_members_only, l.visibility,
-      l.replay_visibility, (select id from scrim_requests where scrim_id = c.id) as request_id
-    from scrims c join seasons s on s.id = c.season_id join leagues l on l.id = s.league_id"""
+      l.replay_visibility, (select id from scrim_requests where scrim_id = c.id) as request_id,
+      f.match_id, f.position, f.step, f.draws, f.moves
+    from scrims c join seasons s on s.id = c.season_id join leagues l on l.id = s.league_id
+    left join forks f on f.scrim_id = c.id"""
 
 
 @dataclass(frozen=True, slots=True)
 class ScrimScore:
-    """Result of a submission in a scrim, over all its seats in finished games."""
+    """Result of a submission in a scrim, over all its seats in finished games. The interval is
+    Wilson's, 95 %."""
 
+    __pydantic_config__ = RECORD
     submission_id: SubmissionId
-    agent_id: AgentId
+    agent_id: Annotated[AgentId, Field(exclude=True)]
     agent_name: str
-    team_id: TeamId
+    version: Annotated[int, Field(exclude=True)]
+    """Place among the submissions of its agent, from 1."""
     games: int
     wins: float
-    """First places; a place shared by k counts 1/k."""
+    """First places; a place shared by k seats counts 1/k."""
     mean_placement: float | None
     win_rate: float | None
     low: float
-    """Lower end of Wilson's 95 % interval of the win rate."""
+    """Lower end of the interval of the win rate."""
     high: float
     faults: int
 
@@ -138,14 +209,12 @@ class ScrimScore:
 @atomic_function
 def request_scrim(
     conn: Connection,
-    *,
-    season: Season,
-    team_id: TeamId,
-    user_id: UserId,
+    asker: Asker,
     lineup: Sequence[SubmissionId],
+    *,
     games: int,
     seeds: Sequence[bytes] | None = None,
-    privacy: ScrimPrivacy = PRIVATE,
+    privacy: NewPrivacy = NewPrivacy(),
 ) -> Scrim:
     """Creates a scrim that nobody has to accept, as ``create_scrim`` does.
 
@@ -154,18 +223,16 @@ def request_scrim(
     if privacy.logs is not LogAudience.OWN:
         raise Invalid("logs", "ask the other team: it must agree that others read its output")
     order = ScrimOrder(
-        season=season,
-        team_id=team_id,
-        user_id=user_id,
+        asker=asker,
         lineup=lineup,
         games=games,
         seeds=seeds,
-        privacy=narrow_privacy(conn, season, privacy),
+        privacy=narrow_privacy(conn, asker.season, privacy),
     )
     return create_scrim(conn, order)
 
 
-def narrow_privacy(conn: Connection, season: Season, privacy: ScrimPrivacy) -> ScrimPrivacy:
+def narrow_privacy(conn: Connection, season: Season, privacy: NewPrivacy) -> ScrimPrivacy:
     """Returns the privacy without audiences that cannot see, and with the league's present state.
 
     Nobody sees replays or logs of results that are hidden. Raises NotFound.
@@ -195,8 +262,8 @@ def create_scrim(
     Raises NotFound, Conflict (a policy refuses, or a paused agent), LadderError (numbers),
     ScrimLimitReached.
     """
-    season, team_id, lineup = order.season, order.team_id, order.lineup
-    games, seeds = order.games, order.seeds
+    season, team_id = order.asker.season, order.asker.team_id
+    lineup, games, seeds = order.lineup, order.games, order.seeds
     if len(lineup) != season.seats:
         raise Invalid(
             "lineup", f"give {season.seats} submissions, one for each seat; {len(lineup)} given"
@@ -228,7 +295,7 @@ def create_scrim(
             "season": season.id,
             "team": team_id,
             "sides": sorted({team_id, *(seat.team_id for seat in seats)}),
-            "user": order.user_id,
+            "user": order.asker.user_id,
             "lineup": Jsonb(list(lineup)),
             "games": games,
             "results": privacy.results,
@@ -255,10 +322,9 @@ def create_scrim(
 
 def get_scrim(conn: Connection, scrim_id: ScrimId) -> Scrim:
     """Returns the scrim with this id. Raises NotFound."""
-    scrims = _select_scrims(conn, "where c.id = %s", (scrim_id,))
-    if not scrims:
-        raise NotFound.of("scrim")
-    return scrims[0]
+    for scrim in _select_scrims(conn, "where c.id = %s", (scrim_id,)):
+        return scrim
+    raise NotFound.of("scrim")
 
 
 def list_scrims(
@@ -291,24 +357,11 @@ def list_batch_scrims(conn: Connection, batch_id: ScrimBatchId) -> list[Scrim]:
     return _select_scrims(conn, "where c.batch_id = %s order by c.id", (batch_id,))
 
 
-def submission_names(conn: Connection, lineup: Sequence[SubmissionId]) -> dict[SubmissionId, str]:
-    """Returns the name of the agent of each submission."""
+def scrim_summary(conn: Connection, scrim: Scrim) -> tuple[ScrimScore, ...]:
+    """Returns the current result of each submission, most wins first."""
     rows = conn.execute(
         """
-        select b.id, a.name from submissions b join agents a on a.id = b.agent_id
-        where b.id = any (%s)
-        """,
-        (list(lineup),),
-    )
-    return {SubmissionId(row[0]): row[1] for row in rows}
-
-
-def scrim_summary(conn: Connection, scrim_id: ScrimId) -> tuple[ScrimScore, ...]:
-    """Returns the current result of each submission, most wins first. Raises NotFound."""
-    scrim = get_scrim(conn, scrim_id)
-    rows = conn.execute(
-        """
-        select b.id, a.id, a.name, a.team_id, count(t.match_id),
+        select b.id, a.id, a.name, submission_version(a.id, b.number), count(t.match_id),
           coalesce(sum(case when t.placement = 1 then 1.0 / t.firsts else 0 end), 0),
           avg(t.placement), count(*) filter (where t.verdict <> 'DONE')
         from submissions b join agents a on a.id = b.agent_id
@@ -320,17 +373,17 @@ def scrim_summary(conn: Connection, scrim_id: ScrimId) -> tuple[ScrimScore, ...]
         ) t on t.submission_id = b.id
         where b.id = any (%(lineup)s) group by b.id, a.id
         """,
-        {"scrim": scrim_id, "lineup": list(scrim.lineup)},
+        {"scrim": scrim.id, "lineup": list(scrim.lineup)},
     )
     scores = []
-    for submission, agent, name, team, games, wins, mean_placement, faults in rows:
+    for submission, agent, name, version, games, wins, mean_placement, faults in rows:
         low, high = wilson_interval(float(wins), games)
         scores.append(
             ScrimScore(
                 submission_id=submission,
                 agent_id=agent,
                 agent_name=name,
-                team_id=team,
+                version=version,
                 games=games,
                 wins=float(wins),
                 mean_placement=None if mean_placement is None else float(mean_placement),
@@ -342,7 +395,12 @@ def scrim_summary(conn: Connection, scrim_id: ScrimId) -> tuple[ScrimScore, ...]
         )
     return tuple(
         sorted(
-            scores, key=lambda s: (-(s.win_rate or 0.0), s.mean_placement or 0.0, s.submission_id)
+            scores,
+            key=lambda score: (
+                -(score.win_rate or 0.0),
+                score.mean_placement or 0.0,
+                score.submission_id,
+            ),
         )
     )
 
@@ -378,13 +436,13 @@ def _allowed_seats(
         """,  # noqa: S608
         {"season": season.id, "lineup": list(lineup)},
     )
-    known = {row[0]: row for row in rows}
-    if not any(row[3] == team_id for row in known.values()):
+    row_of = {row[0]: row for row in rows}
+    if not any(row[3] == team_id for row in row_of.values()):
         raise Conflict("at least one submission must be your own", field="lineup")
     seats = []
     for submission in lineup:
         # An unknown submission and an inactive one give the same error.
-        row = known.get(submission)
+        row = row_of.get(submission)
         if row is None or (row[3] != team_id and row[5] not in ("active", "paused")):
             raise NotFound(
                 f"there is no active submission {submission} in this season", field="lineup"
@@ -404,18 +462,19 @@ def _refuse_by_policies(conn: Connection, order: ScrimOrder, seats: Sequence[Lin
 
     Locks the agents, so that simultaneous scrims are counted in turn.
     """
-    agreed = {order.team_id, *order.agreed_team_ids}
+    agreed = {order.asker.team_id, *order.agreed_team_ids}
     others = sorted({seat.agent_id for seat in seats if seat.team_id not in agreed})
     if not others:
         return
     conn.execute(
         "select 1 from agents where id = any (%s) order by id for no key update", (others,)
     )
-    for opponent in policies.read_opponents(conn, order.season, order.team_id, others):
+    asker = order.asker
+    for opponent in policies.read_opponents(conn, asker.season, asker.team_id, others):
         limit = policies.agent_limit_reached(opponent)
-        if opponent.answer(0).is_allowed and limit is not None and order.games > limit.left:
+        if opponent.answer_to(0).is_allowed and limit is not None and order.games > limit.left:
             raise limit
-        answer = opponent.answer(order.games)
+        answer = opponent.answer_to(order.games)
         if not answer.is_allowed:
             raise Conflict(f"{opponent.agent_name}: {answer.reason}", field="lineup")
         if not answer.is_automatic:
@@ -447,6 +506,9 @@ def _select_scrims(conn: Connection, tail: str, arguments: Sequence[Any]) -> lis
 def _scrim_of_row(row: dict[str, Any]) -> Scrim:
     resource = scrim_resource_of_row(row)
     assert resource is not None
+    match_id, episode, step, draws, moves = (
+        row.pop(name) for name in ("match_id", "position", "step", "draws", "moves")
+    )
     return Scrim(
         **{
             **row,
@@ -455,6 +517,7 @@ def _scrim_of_row(row: dict[str, Any]) -> Scrim:
             "lineup": tuple(row["lineup"]),
             "privacy": resource.privacy,
             "league": resource.league,
+            "fork": match_id and ForkOrigin(match_id, episode, step, Draws(draws), moves),
         }
     )
 

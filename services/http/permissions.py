@@ -38,11 +38,10 @@ from ladder.matches.records import Match, Seat
 from ladder.people import permissions, resources, users
 from ladder.people.records import Team, Viewer
 from ladder.people.roles import STAFF, RoleScope, has_scope
-from ladder.scrims import batches, scrims
+from ladder.scrims import batches, comparisons, scrims
 from ladder.scrims import requests as scrim_requests
 from ladder.scrims.batches import Batch
-from ladder.scrims.comparison import comparisons
-from ladder.scrims.comparison.comparisons import Comparison
+from ladder.scrims.comparisons import Comparison
 from ladder.scrims.requests import ScrimRequest
 from ladder.scrims.scrims import Scrim
 from ladder.tournaments import tournaments
@@ -343,7 +342,7 @@ def own_scrim_request(conn: Connection, who: Viewer, key: str) -> ScrimRequest:
 def visible_batch(conn: Connection, who: Viewer, key: str) -> Batch:
     """The batch of scrims with this id."""
     found = batches.get_batch(conn, ScrimBatchId(key))
-    one, *_ = batches.batch_scrims(conn, found.id)
+    one, *_ = scrims.list_batch_scrims(conn, found.id)
     require_visible(who, scrims.batch_resource(one), "batch")
     return found
 

@@ -27,8 +27,8 @@ from ladder.ratings import standing_versions
 from ladder.reports import alarm_notices, season_health
 from ladder.scheduling.pairing_round import make_rated_matches
 from ladder.scheduling.season_cache import SeasonCache
+from ladder.scrims import comparison_progress
 from ladder.scrims import requests as scrim_requests
-from ladder.scrims.comparison import progress
 from ladder.standings import medal_notices
 from ladder.telemetry import log_event
 from ladder.tournaments import advance, shows
@@ -131,9 +131,9 @@ def refuse_unserved_matches(conn: db.Connection) -> dict[str, int]:
 def advance_comparisons(conn: db.Connection) -> dict[str, int]:
     """Counts ended pairs of comparisons, decides, and issues further pairs."""
     ended = 0
-    for comparison in progress.comparisons_to_advance(conn):
+    for comparison in comparison_progress.comparisons_to_advance(conn):
         with conn.transaction():
-            verdict = progress.advance(conn, comparison)
+            verdict = comparison_progress.advance(conn, comparison)
         if verdict is not None:
             log_event("comparison_ended", comparison=comparison, verdict=verdict)
             ended += 1

@@ -19,6 +19,8 @@ from starlette.types import Scope
 from services.agents import pages as agent_pages
 from services.agents import upload_page
 from services.agents.operations import operations as agent_operations
+from services.comparisons import pages as comparison_pages
+from services.comparisons.operations import operations as comparison_operations
 from services.http.app_state import app_state_of, transaction
 from services.http.problems import PROBLEM_KINDS, ProblemError
 from services.leagues import pages as league_pages
@@ -34,6 +36,8 @@ from services.notices.operations import operations as notice_operations
 from services.people.operations import operations as people_operations
 from services.rosters import pages as roster_pages
 from services.rosters.operations import operations as roster_operations
+from services.scrims import pages as scrim_pages
+from services.scrims.operations import operations as scrim_operations
 from services.teams import pages as team_pages
 from services.teams.operations import operations as team_operations
 from services.tournaments.operations import operations as tournament_operations
@@ -44,12 +48,10 @@ from services.web import (
     atom_feeds,
     certainty,
     client_download,
-    comparisons,
     confirm,
     device,
     documents,
     finding,
-    forks,
     form_texts,
     highlights,
     home,
@@ -62,7 +64,6 @@ from services.web import (
     pictures,
     privacy,
     recover,
-    scrims,
     season_charts,
     shows,
     sign_in,
@@ -119,8 +120,8 @@ PARTS = (
     pictures,
     highlights,
     live,
-    *(agent_pages, forks, matches, scrims, account),
-    *(client_download, comparisons, sign_in, sign_in_settings),
+    *(agent_pages, matches, account),
+    *(client_download, sign_in, sign_in_settings),
     *(confirm, device, upload_page, certainty),
     api_reference,
     *(finding, documents, atom_feeds, privacy),
@@ -139,6 +140,8 @@ FEATURES = (
     moderation_operations,
     notice_operations,
     people_operations,
+    scrim_operations,
+    comparison_operations,
     tournament_operations,
 )
 ROUTERS = (
@@ -151,6 +154,8 @@ ROUTERS = (
     moderation_pages.router,
     member_pages.router,
     notice_pages.router,
+    scrim_pages.router,
+    comparison_pages.router,
     *(form_routes(operations) for operations in FEATURES),
 )
 

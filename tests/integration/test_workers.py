@@ -29,7 +29,8 @@ from ladder.enums import VoidCause
 from ladder.ids import MatchId
 from ladder.matches import history, lease, live_stream, matches, workers
 from ladder.scrims import forks
-from ladder.scrims.forks import Draws, ForkPoint
+from ladder.scrims.forks import ForkPoint
+from ladder.scrims.scrims import Asker, Draws
 from sandbox.match import loans
 from sandbox.match.match_record import read_log
 from tests.integration import real_node
@@ -224,7 +225,7 @@ def test_a_fork_continues_the_record_in_real_boxes(
     def forked(moves: dict[int, list[str]]) -> Episode:
         point = ForkPoint(match, 0, step, Draws.RECORD, moves)
         scrim = forks.request_fork(
-            contest.conn, point, team_id=team, user_id=user, lineup=lineup, games=1
+            contest.conn, Asker(contest.season, team, user), point, lineup, 1
         )
         (game,) = history.list_matches(contest.conn, scrim_id=scrim.id)
         assert match_attempt.play_match(worker_context, game.id) == "accepted"

@@ -38,6 +38,7 @@ from ladder.scrims import requests as scrim_requests
 from ladder.scrims.batches import BatchKind, NewBatch
 from ladder.scrims.policies import ScrimPolicy, Whom
 from ladder.scrims.requests import NewScrimRequest
+from ladder.scrims.scrims import Asker
 from ladder.tournaments import entrants, tournaments
 from ladder.tournaments.records import NewTournament
 from tests.web import other_games
@@ -303,10 +304,8 @@ def play_scrim(conn: Connection, blobs: Blobs, contest: Contest, team: Team, gam
     lineup = [contest.own[0], contest.own[1], contest.active[0], contest.own[0]]
     scrim = scrims.request_scrim(
         conn,
-        season=contest.season,
-        team_id=team.id,
-        user_id=contest.owner.id,
-        lineup=[entry.submission_id for entry in lineup],
+        Asker(contest.season, team.id, contest.owner.id),
+        [entry.submission_id for entry in lineup],
         games=games,
     )
     conn.commit()
@@ -322,22 +321,20 @@ def request_scrims(conn: Connection, contest: Contest, team: Team, host: User) -
     gosling, rival = contest.own[1], contest.active[1]
     made = batches.start_batch(
         conn,
+        Asker(contest.season, team.id, contest.owner.id),
         NewBatch(
-            season=contest.season,
-            team_id=team.id,
-            user_id=contest.owner.id,
+            season=contest.season.id,
             kind=BatchKind.GAUNTLET,
-            keys=[gosling.submission_id, contest.active[0].agent_id],
-            games_each=2,
+            agents=[gosling.submission_id, contest.active[0].agent_id],
+            games=2,
         ),
     )
     asked = scrim_requests.ask_for_scrim(
         conn,
+        Asker(contest.season, rival.team_id, host.id),
         NewScrimRequest(
-            season=contest.season,
-            team_id=rival.team_id,
-            user_id=host.id,
-            wanted=[rival.agent_id] + [gosling.agent_id] * 3,
+            season=contest.season.id,
+            lineup=[rival.agent_id, *[gosling.agent_id] * 3],
             games=8,
             words="Shall we play before the weekend?",
         ),

@@ -12,7 +12,7 @@ from ladder.database import db
 from ladder.database.db import Connection
 from ladder.ids import ComparisonId, MatchId
 from ladder.people import tokens
-from ladder.scrims.comparison import progress, stored_pairs
+from ladder.scrims import comparison_progress, comparisons
 from tests.web.conftest import Site, Tab
 from tests.web.games_played import play_queued
 from tests.web.test_accessibility import problems
@@ -30,9 +30,9 @@ def play(site: Site, conn: Connection, match_id: MatchId) -> None:
 def play_comparison(site: Site, comparison_id: ComparisonId) -> Verdict:
     """Plays pairs until the verdict."""
     with db.connect(site.database_url) as conn:
-        while (verdict := progress.advance(conn, comparison_id)) is None:
+        while (verdict := comparison_progress.advance(conn, comparison_id)) is None:
             conn.commit()
-            for pair in stored_pairs.issued_pairs(conn, comparison_id):
+            for pair in comparisons.issued_pairs(conn, comparison_id):
                 for match_id, state in (
                     (pair.old_match_id, pair.old_state),
                     (pair.new_match_id, pair.new_state),
@@ -73,13 +73,13 @@ def test_comparison_is_started_by_keyboard_and_shows_its_picture(
     expect(cancel).to_be_visible()
     key = ComparisonId(page.url.rpartition("/")[2])
     with db.connect(site.database_url) as conn:
-        progress.advance(conn, key)
+        comparison_progress.advance(conn, key)
         conn.commit()
         waiting = site.get(f"/comparisons/{key}", token).text
         assert "It waits for a machine: none of its games has begun." in waiting
         assert "No answer yet: its games wait for a machine." in waiting
         assert re.search(r"You can play about \S+ more pairs today. The limit is", waiting)
-        play(site, conn, stored_pairs.issued_pairs(conn, key)[0].new_match_id)
+        play(site, conn, comparisons.issued_pairs(conn, key)[0].new_match_id)
     begun = site.get(f"/comparisons/{key}", token).text
     assert "It waits" not in begun
     assert "No answer yet: the games are being played." in begun

@@ -74,8 +74,8 @@ def test_a_fork_is_made_from_the_step_in_view(
     by_hand = page.get_by_label("Moves by hand").nth(1)
     by_hand.fill("SIDEWAYS")
     press(page, "Play on from here")
-    expect(page.get_by_role("alert")).to_contain_text("moves 1")
-    expect(page.get_by_text("Expected one of NORTH")).to_be_visible()
+    expect(page.get_by_role("alert")).to_contain_text("moves")
+    expect(page.get_by_text("Number 2: expected one of NORTH")).to_be_visible()
     one.complaints.clear()  # the browser counts a 422 as an error
     page.get_by_label("Moves by hand").nth(1).fill("EAST; NORTH")
     page.get_by_label("Games").fill("2")

@@ -144,7 +144,7 @@ def test_a_refused_lineup_is_told_beside_the_opponent(site: Site, mine: Tab) -> 
         asked = site.contest.active[agent].agent_id
         page.get_by_label(label, exact=True).select_option(asked)
     press(page, "Ask for the scrim")
-    expect(page.locator("#opponent-wrong")).to_contain_text("Ask one team at a time")
+    expect(page.locator("#lineup-wrong")).to_contain_text("Ask one team at a time")
     expect(page.get_by_label("Opponent 2")).to_be_visible()
     mine.complaints.clear()  # the browser reports the status 422
 

@@ -11,7 +11,7 @@ import pytest
 
 from games.episode import first_different_move, from_document
 from ladder.ids import MatchId
-from ladder.scrims.comparison import progress
+from ladder.scrims import comparison_progress
 from services.api_client import ApiError
 from tests import typed
 from tests.integration.api.browsing import browse
@@ -25,8 +25,8 @@ LIST = "/v1/leagues/public/comparisons"
 def play_on(world: World) -> None:
     """One round of the scheduler, and all queued games of comparisons; each has its own moves."""
     with world.connect() as conn:
-        for comparison in progress.comparisons_to_advance(conn):
-            progress.advance(conn, comparison)
+        for comparison in comparison_progress.comparisons_to_advance(conn):
+            comparison_progress.advance(conn, comparison)
     with world.connect() as conn:
         rows = conn.execute(
             "select m.id from matches m join scrims c on c.id = m.scrim_id"
@@ -54,6 +54,7 @@ def ended(world: World) -> dict[str, Any]:
     for _ in range(2):
         play_on(world)
     found: dict[str, Any] = member.get(f"/v1/comparisons/{made['id']}")
+    assert made.keys() < found.keys()
     return found
 
 
@@ -112,7 +113,7 @@ def test_form_starts_and_cancels_a_comparison(world: World) -> None:
         wrong = browser.send(
             form, form, new=world.submissions["public.member"], old=older, margin="7", variants="1"
         )
-        assert "Use 0.5 or less" in wrong.text
+        assert "Use a number from 0.01 to 0.5" in wrong.text
         newer = world.submissions["public.member"]
         made = browser.send(form, form, new=newer, old=older, margin="0.5", variants="1")
         assert "No pair has ended yet" in made.text
@@ -182,7 +183,7 @@ def test_waiting_comparison_names_the_limit_and_plays_nothing(world: World) -> N
     world.client("host").put(f"/v1/agents/{opponent}/scrim-policy", policy)
     try:
         with world.connect() as conn:
-            progress.advance(conn, made["id"])
+            comparison_progress.advance(conn, made["id"])
         with browse(world, "member") as browser:
             ending = browser.get(f"/comparisons/{made['id']}").text
             play_on(world)

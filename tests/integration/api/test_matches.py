@@ -141,6 +141,7 @@ def test_seeds_given_for_a_scrim_are_the_seeds_played(fresh_world: World) -> Non
             "seeds": seeds,
         },
     )
+    assert made.keys() < fresh_world.client("member").get(f"/v1/scrims/{made['id']}").keys()
     with fresh_world.connect() as conn:
         rows = history.list_matches(conn, scrim_id=made["id"])
     assert [row.seed.hex() for row in reversed(rows)] == seeds

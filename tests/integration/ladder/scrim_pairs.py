@@ -14,6 +14,7 @@ from ladder.leagues import seasons
 from ladder.scrims import policies, requests
 from ladder.scrims.policies import ScrimPolicy
 from ladder.scrims.requests import NewScrimRequest, ScrimRequest
+from ladder.scrims.scrims import Asker
 from tests.integration.ladder.contest import Contest, make_contest
 
 
@@ -29,14 +30,11 @@ class Pair:
     entry: EntryId
 
     def ask(self, **terms: Any) -> ScrimRequest:
-        given: dict[str, Any] = {"games": 2, "wanted": [self.mine, self.theirs], **terms}
-        asked = NewScrimRequest(
-            season=seasons.get_season(self.contest.conn, self.contest.season.id),
-            team_id=self.asker[1],
-            user_id=self.asker[0],
-            **given,
-        )
-        return requests.ask_for_scrim(self.contest.conn, asked)
+        season = seasons.get_season(self.contest.conn, self.contest.season.id)
+        defaults: dict[str, Any] = {"games": 2, "lineup": [self.mine, self.theirs]}
+        request = NewScrimRequest(season=season.id, **{**defaults, **terms})
+        asker = Asker(season, self.asker[1], self.asker[0])
+        return requests.ask_for_scrim(self.contest.conn, asker, request)
 
     def policy(self, policy: ScrimPolicy) -> None:
         agent = agents.get_agent(self.contest.conn, self.theirs)

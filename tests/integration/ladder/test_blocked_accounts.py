@@ -13,6 +13,7 @@ from ladder.ids import EntryId
 from ladder.matches import workers
 from ladder.moderation import disqualifications
 from ladder.scrims import scrims
+from ladder.scrims.scrims import Asker
 from tests.integration.ladder import remote_contest
 from tests.integration.ladder.contest import Contest, hello, make_contest
 from tests.integration.ladder.test_machines import rows_read
@@ -96,10 +97,8 @@ def test_a_scrim_with_an_entry_of_a_blocked_team_is_refused(contest: Contest) ->
     with pytest.raises(Conflict, match="it is paused by an administrator"):
         scrims.request_scrim(
             contest.conn,
-            season=contest.season,
-            team_id=team,
-            user_id=user,
-            lineup=lineup,
+            Asker(contest.season, team, user),
+            lineup,
             games=1,
         )
 

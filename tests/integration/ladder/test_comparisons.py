@@ -17,15 +17,15 @@ from ladder.matches import history, matches
 from ladder.matches.records import Match
 from ladder.notices import inbox
 from ladder.people.records import Viewer
-from ladder.scrims import scrims
-from ladder.scrims.comparison import comparisons, daily_pairs, stored_pairs
-from ladder.scrims.comparison.comparisons import Comparison, Versions
-from ladder.scrims.comparison.progress import (
+from ladder.scrims import comparisons, scrims
+from ladder.scrims.comparison_progress import (
     MOST_REPLAYS,
     PAIRS_AT_ONCE,
     advance,
     comparisons_to_advance,
 )
+from ladder.scrims.comparisons import Comparison, Versions
+from ladder.scrims.scrims import Asker
 from tests.integration.ladder.contest import Contest
 
 Placing = Callable[[bool], list[int]]
@@ -42,16 +42,18 @@ class Lab:
     new: SubmissionId
     opponent: SubmissionId
 
+    @property
+    def asker(self) -> Asker:
+        return Asker(self.contest.season, self.team, self.user)
+
     def start(self, **changes: Any) -> Comparison:
         """A new comparison with a margin of a half."""
         rule = Rule(**{"margin": 0.5, "most_pairs": 60, **changes})
         return comparisons.start_comparison(
             self.contest.conn,
-            season=self.contest.season,
-            team_id=self.team,
-            user_id=self.user,
-            versions=Versions(self.old, self.new, (self.opponent,)),
-            rule=rule,
+            self.asker,
+            Versions(self.old, self.new, (self.opponent,)),
+            rule,
         )
 
     def step(self, comparison: Comparison) -> Verdict | None:
@@ -65,7 +67,7 @@ class Lab:
 
     def games(self, comparison: Comparison, state: str = "queued") -> list[Match]:
         """The matches of the comparison's pairs, oldest pair first, old version first."""
-        pairs = stored_pairs.issued_pairs(self.contest.conn, comparison.id)
+        pairs = comparisons.issued_pairs(self.contest.conn, comparison.id)
         ids = [match for pair in pairs for match in (pair.old_match_id, pair.new_match_id)]
         found = [history.get_match(self.contest.conn, match) for match in ids]
         return [match for match in found if match.state == state]
@@ -121,10 +123,10 @@ def test_a_clear_difference_ends_the_comparison(lab: Lab, new_wins: bool, verdic
     assert lab.play_all(comparison, new_wins) == verdict
     found = comparisons.get_comparison(lab.contest.conn, comparison.id)
     assert (found.state, found.verdict, found.ended_by) == ("finished", verdict, "bounds")
-    pairs = stored_pairs.played_pairs(lab.contest.conn, found)
-    report = stored_pairs.stored_report(found, pairs)
+    pairs = comparisons.played_pairs(lab.contest.conn, found)
+    report = comparisons.stored_report(found, pairs)
     assert report.difference == (1 if new_wins else -1)
-    course = stored_pairs.course(lab.contest.conn, found.id)
+    course = comparisons.course(lab.contest.conn, found.id)
     assert (course[-1].low, course[-1].high) == pytest.approx((report.low, report.high))
     assert lab.games(found) == []
     assert scrims.list_scrims(lab.contest.conn, Viewer(is_admin=True), [lab.team]) == []
@@ -136,12 +138,12 @@ def test_pairs_count_in_the_order_of_their_numbers(lab: Lab) -> None:
     for match in lab.games(comparison)[2:]:
         lab.play(match)
     assert lab.step(comparison) is None
-    assert stored_pairs.played_pairs(lab.contest.conn, comparison) == []
+    assert comparisons.played_pairs(lab.contest.conn, comparison) == []
     for match in lab.games(comparison)[:2]:
         lab.play(match)
     lab.step(comparison)
     found = comparisons.get_comparison(lab.contest.conn, comparison.id)
-    assert len(stored_pairs.played_pairs(lab.contest.conn, found)) > 1
+    assert len(comparisons.played_pairs(lab.contest.conn, found)) > 1
 
 
 def test_pair_with_a_void_match_is_played_again(lab: Lab) -> None:
@@ -224,7 +226,7 @@ def test_comparison_waits_while_an_opponent_takes_no_more_games(lab: Lab) -> Non
 
 
 def pairs_today(lab: Lab, *opponents: SubmissionId) -> tuple[int, str, int, int]:
-    found = daily_pairs.pairs_today(lab.contest.conn, lab.contest.season, lab.team, opponents)
+    found = comparisons.pairs_today(lab.contest.conn, lab.contest.season, lab.team, opponents)
     return found.pairs, found.limit, found.used, found.allowed
 
 
@@ -236,10 +238,8 @@ def test_only_the_limit_of_the_team_ends_pairs_with_reference_agents(lab: Lab) -
     assert pairs_today(lab, opponent) == (allowed // 2, limit, 0, allowed)
     scrims.request_scrim(
         lab.contest.conn,
-        season=lab.contest.season,
-        team_id=lab.team,
-        user_id=lab.user,
-        lineup=[lab.new, *[opponent] * (lab.contest.season.seats - 1)],
+        lab.asker,
+        [lab.new, *[opponent] * (lab.contest.season.seats - 1)],
         games=60,
     )
     assert pairs_today(lab, opponent) == (allowed // 2 - 30, limit, 60, allowed)
@@ -267,12 +267,7 @@ def test_pairs_of_a_day_end_with_the_limit_of_an_opponent(lab: Lab) -> None:
 def test_comparison_of_other_teams_submissions_is_refused(lab: Lab) -> None:
     with pytest.raises(NotFound, match="your team has no submission") as refused:
         comparisons.start_comparison(
-            lab.contest.conn,
-            season=lab.contest.season,
-            team_id=lab.team,
-            user_id=lab.user,
-            versions=Versions(lab.opponent, lab.new),
-            rule=Rule(),
+            lab.contest.conn, lab.asker, Versions(lab.opponent, lab.new), Rule()
         )
     assert refused.value.field == "old"
 
@@ -297,10 +292,5 @@ def test_team_has_few_running_comparisons(lab: Lab) -> None:
 def test_same_submission_twice_is_refused(lab: Lab) -> None:
     with pytest.raises(Invalid, match="both have the same files"):
         comparisons.start_comparison(
-            lab.contest.conn,
-            season=lab.contest.season,
-            team_id=lab.team,
-            user_id=lab.user,
-            versions=Versions(lab.new, lab.new),
-            rule=Rule(),
+            lab.contest.conn, lab.asker, Versions(lab.new, lab.new), Rule()
         )

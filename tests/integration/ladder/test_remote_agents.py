@@ -14,6 +14,7 @@ from ladder.matches import history
 from ladder.notices import inbox
 from ladder.reports import season_health
 from ladder.scrims import scrims
+from ladder.scrims.scrims import Asker
 from tests.integration.ladder.contest import Contest, make_contest
 from tests.integration.ladder.remote_contest import (
     active,
@@ -140,26 +141,20 @@ def test_a_scrim_with_a_paused_agent_is_refused_with_the_reason(contest: Contest
     ):
         scrims.request_scrim(
             contest.conn,
-            season=contest.season,
-            team_id=team,
-            user_id=user,
-            lineup=lineup,
+            Asker(contest.season, team, user),
+            lineup,
             games=1,
         )
     with pytest.raises(Conflict, match="is paused"):
         scrims.request_scrim(
             contest.conn,
-            season=contest.season,
-            team_id=rival.team_id,
-            user_id=user,
-            lineup=lineup,
+            Asker(contest.season, rival.team_id, user),
+            lineup,
             games=1,
         )
     remote_agents.retry_paused_entry(contest.conn, entry.id)
     judge(contest, entry.id)
-    made = scrims.request_scrim(
-        contest.conn, season=contest.season, team_id=team, user_id=user, lineup=lineup, games=1
-    )
+    made = scrims.request_scrim(contest.conn, Asker(contest.season, team, user), lineup, games=1)
     assert made.games == 1
 
 

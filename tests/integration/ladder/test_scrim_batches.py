@@ -13,9 +13,10 @@ from ladder.errors import Conflict, Invalid
 from ladder.ids import AgentId
 from ladder.matches import history
 from ladder.notices import inbox
-from ladder.scrims import batches, policies
+from ladder.scrims import batches, policies, scrims
 from ladder.scrims.batches import BatchKind, NewBatch
-from services.http.batch_export import results_csv
+from ladder.scrims.scrims import Asker
+from services.scrims.pages import results_csv
 from tests.integration.ladder.contest import Contest, make_contest
 
 
@@ -32,53 +33,55 @@ def open_agent(contest: Contest, *, is_open: bool = True) -> AgentId:
     return agent
 
 
-def gauntlet(contest: Contest, opponents: list[AgentId], **terms: Any) -> NewBatch:
+def gauntlet(contest: Contest, opponents: list[AgentId], **terms: Any) -> tuple[Asker, NewBatch]:
     user, team = contest.team()
     mine = contest.agent(team)
     contest.active(mine)
-    return NewBatch(
-        season=contest.season,
-        team_id=team,
-        user_id=user,
-        **{"kind": BatchKind.GAUNTLET, "keys": [mine, *opponents], "games_each": 2, **terms},
-    )
+    defaults: dict[str, Any] = {
+        "kind": BatchKind.GAUNTLET,
+        "agents": [mine, *opponents],
+        "games": 2,
+    }
+    batch = NewBatch(season=contest.season.id, **{**defaults, **terms})
+    return Asker(contest.season, team, user), batch
 
 
 def test_a_plan_says_what_a_batch_takes_and_who_refuses(contest: Contest) -> None:
     asked = gauntlet(contest, [open_agent(contest), open_agent(contest, is_open=False)])
-    plan = batches.plan_batch(contest.conn, asked)
+    plan = batches.plan_batch(contest.conn, *asked)
     assert (plan.games, plan.today.used, plan.today.left) == (2, 0, 500)
     assert [each.refusal is None for each in plan.pairings] == [True, False]
     with pytest.raises(Conflict, match=r"leave a.* out: it accepts no scrim by itself"):
-        batches.start_batch(contest.conn, asked)
+        batches.start_batch(contest.conn, *asked)
 
 
 def test_a_batch_over_the_daily_limit_starts_nothing(contest: Contest) -> None:
     asked = gauntlet(contest, [open_agent(contest), open_agent(contest)])
-    asked = replace(asked, season=replace(asked.season, scrim_games_daily=3))
+    asker, batch = asked
+    asker = replace(asker, season=replace(asker.season, scrim_games_daily=3))
     with pytest.raises(policies.ScrimLimitReached, match="of which this batch takes 4"):
-        batches.start_batch(contest.conn, asked)
-    assert batches.list_batches(contest.conn, [asked.team_id]) == []
+        batches.start_batch(contest.conn, asker, batch)
+    assert batches.list_batches(contest.conn, [asker.team_id]) == []
 
 
 def test_the_matrix_counts_each_pairing(contest: Contest) -> None:
     conn = contest.conn
     asked = gauntlet(contest, [open_agent(contest), open_agent(contest)])
-    made = batches.start_batch(conn, asked)
-    one, two = batches.batch_scrims(conn, made.id)
+    made = batches.start_batch(conn, *asked)
+    one, two = scrims.list_batch_scrims(conn, made.id)
     first, second = reversed(history.list_matches(conn, scrim_id=one.id))
     contest.play(first.id, [1, 2])
     contest.play(second.id, [1, 1])  # a tie
     for match in history.list_matches(conn, scrim_id=two.id):
         seats = [seat.agent_id for seat in match.seats]
-        contest.play(match.id, [2 if agent == asked.keys[0] else 1 for agent in seats])
-    results = batches.read_results(conn, made.id)
+        contest.play(match.id, [2 if agent == asked[1].agents[0] else 1 for agent in seats])
+    results = batches.read_results(conn, made)
     assert [(cell.score, cell.finished_games) for cell in results.cells] == [(0.75, 2), (0.0, 2)]
     assert (results.games, results.finished_games, results.seconds_left) == (4, 4, None)
-    totals = {one.agent_id: (one.points, one.games) for one in results.totals()}
-    assert totals[AgentId(asked.keys[0])] == (1.5, 4)
+    totals = {one.agent_id: (one.points, one.games) for one in results.totals}
+    assert totals[AgentId(asked[1].agents[0])] == (1.5, 4)
     assert batches.get_batch(conn, made.id).ended_at is not None
-    kinds = [notice.kind for notice in inbox.list_notices(conn, asked.user_id, None, 20)]
+    kinds = [notice.kind for notice in inbox.list_notices(conn, asked[0].user_id, None, 20)]
     assert kinds.count("batch_finished") == 1  # type: ignore[arg-type]
     assert "scrim_finished" not in kinds
     header, *rows = results_csv(results).splitlines()
@@ -89,14 +92,14 @@ def test_the_matrix_counts_each_pairing(contest: Contest) -> None:
 def test_a_cancelled_batch_gives_games_back_that_had_not_begun(contest: Contest) -> None:
     conn = contest.conn
     asked = gauntlet(contest, [open_agent(contest), open_agent(contest)])
-    made = batches.start_batch(conn, asked)
-    one, _ = batches.batch_scrims(conn, made.id)
+    made = batches.start_batch(conn, *asked)
+    one, _ = scrims.list_batch_scrims(conn, made.id)
     contest.play(history.list_matches(conn, scrim_id=one.id)[0].id, [1, 2])
     contest.claim(history.list_matches(conn, scrim_id=one.id)[1].id)
-    assert policies.games_today(conn, contest.season, asked.team_id).used == 4
+    assert policies.games_today(conn, contest.season, asked[0].team_id).used == 4
     batches.cancel_batch(conn, made.id)
-    assert policies.games_today(conn, contest.season, asked.team_id).used == 2
-    assert {one.state for one in batches.batch_scrims(conn, made.id)} == {"cancelled"}
+    assert policies.games_today(conn, contest.season, asked[0].team_id).used == 2
+    assert {one.state for one in scrims.list_batch_scrims(conn, made.id)} == {"cancelled"}
     assert batches.cancel_batch(conn, made.id) == batches.get_batch(conn, made.id)
 
 
@@ -105,18 +108,16 @@ def test_versions_play_each_other_once_per_pair(contest: Contest) -> None:
     user, team = contest.team()
     agent = contest.agent(team)
     versions = [entries.get_entry(conn, contest.active(agent)).submission_id for _ in range(3)]
-    asked = NewBatch(
-        season=contest.season,
-        team_id=team,
-        user_id=user,
-        kind=BatchKind.VERSIONS,
-        keys=versions,
-        games_each=1,
-    )
-    made = batches.start_batch(conn, asked)
-    pairs = [scrim.lineup for scrim in batches.batch_scrims(conn, made.id)]
+    asker = Asker(contest.season, team, user)
+    batch = NewBatch(season=contest.season.id, kind=BatchKind.VERSIONS, agents=[*versions], games=1)
+    made = batches.start_batch(conn, asker, batch)
+    pairs = [scrim.lineup for scrim in scrims.list_batch_scrims(conn, made.id)]
     assert pairs == [(versions[0], versions[1]), (versions[0], versions[2]), tuple(versions[1:])]
     with pytest.raises(Invalid, match=r"name a\d+ \d+ once"):
-        batches.start_batch(conn, replace(asked, keys=[versions[0], versions[0]]))
+        batches.start_batch(
+            conn, asker, batch.model_copy(update={"agents": [versions[0], versions[0]]})
+        )
     with pytest.raises(Invalid, match="must be your own"):
-        batches.start_batch(conn, replace(asked, keys=[versions[0], open_agent(contest)]))
+        batches.start_batch(
+            conn, asker, batch.model_copy(update={"agents": [versions[0], open_agent(contest)]})
+        )

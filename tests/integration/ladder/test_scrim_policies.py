@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ladder.entries import entries
-from ladder.errors import Conflict, LadderError
+from ladder.errors import Conflict, Invalid, LadderError
 from ladder.ids import AgentId, TeamId
 from ladder.matches import history
 from ladder.scrims import forks, policies, requests
@@ -52,10 +51,11 @@ def test_agent_whose_policy_refuses_cannot_be_asked(
     teams = {me} if facts["lists"] == "named" else {TeamId(pair.contest.team()[1])}
     with conn.transaction(force_rollback=True):
         pair.policy(
-            replace(
-                policy,
-                team_ids=frozenset(teams),
-                blocked_team_ids=frozenset({me} if facts["lists"] == "blocked" else ()),
+            policy.model_copy(
+                update={
+                    "teams": sorted(teams),
+                    "blocked_teams": [me] if facts["lists"] == "blocked" else [],
+                }
             )
         )
         conn.execute(
@@ -74,12 +74,12 @@ def test_agent_whose_policy_refuses_cannot_be_asked(
         if not facts["is_entered"]:
             conn.execute("update entries set state = 'retired' where agent_id = %s", (pair.mine,))
         (one,) = policies.read_opponents(conn, pair.contest.season, me, [pair.theirs])
-        answer = one.answer(facts["games"])
+        answer = one.answer_to(facts["games"])
         if not answer.is_allowed:
             with pytest.raises(LadderError, match=re.escape(str(answer.reason))):
-                pair.ask(games=facts["games"], wanted=[own.submission_id, pair.theirs])
+                pair.ask(games=facts["games"], lineup=[own.submission_id, pair.theirs])
             return
-        made = pair.ask(games=facts["games"], wanted=[own.submission_id, pair.theirs])
+        made = pair.ask(games=facts["games"], lineup=[own.submission_id, pair.theirs])
         assert (made.state == "accepted") == answer.is_automatic
         if made.state == "asked":
             made = requests.accept_request(conn, made.id, pair.asked[0])
@@ -124,7 +124,7 @@ def test_an_agent_of_a_deleted_account_cannot_be_asked(pair: Pair) -> None:
     pair.policy(ScrimPolicy(whom=Whom.ANYONE, accepts_automatically=True))
     conn.execute("update teams set erased_at = now() where id = %s", (pair.asked[1],))
     (one,) = policies.read_opponents(conn, pair.contest.season, pair.asker[1], [pair.theirs])
-    assert one.answer().reason == "it has no active entry in this season"
+    assert one.answer.reason == "it has no active entry in this season"
     with pytest.raises(Conflict, match="no active entry"):
         pair.ask()
 
@@ -139,6 +139,11 @@ def test_forks_offer_agents_whose_policies_accept_them(pair: Pair) -> None:
     assert offered() == [pair.mine]
     pair.policy(ScrimPolicy(whom=Whom.LEAGUE, accepts_automatically=True))
     assert offered() == [pair.mine, pair.theirs]
-    blocked = frozenset({me})
-    pair.policy(ScrimPolicy(whom=Whom.ANYONE, blocked_team_ids=blocked, accepts_automatically=True))
+    pair.policy(ScrimPolicy(whom=Whom.ANYONE, blocked_teams=[me], accepts_automatically=True))
     assert offered() == [pair.mine]
+
+
+def test_policy_that_names_no_team_is_refused(pair: Pair) -> None:
+    with pytest.raises(Invalid) as caught:
+        pair.policy(ScrimPolicy(whom=Whom.TEAMS))
+    assert caught.value.field == "teams"

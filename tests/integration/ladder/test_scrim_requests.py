@@ -15,7 +15,7 @@ from ladder.people import users
 from ladder.people.resources import ScrimPrivacy
 from ladder.scrims import policies, requests
 from ladder.scrims.policies import ScrimPolicy, Whom
-from ladder.scrims.scrims import newest_submission
+from ladder.scrims.scrims import NewPrivacy, newest_submission
 from tests.integration.ladder.scrim_pairs import Pair
 from tests.integration.ladder.scrim_pairs import pair as pair
 
@@ -26,7 +26,7 @@ def kinds_told(conn: Connection, user_id: UserId) -> list[str]:
 
 def test_a_request_is_accepted_played_and_told_to_both(pair: Pair) -> None:
     conn = pair.contest.conn
-    asked = pair.ask(words="a game?", privacy=ScrimPrivacy(ScrimAudience.SIDES))
+    asked = pair.ask(words="a game?", privacy=NewPrivacy(results=ScrimAudience.SIDES))
     assert (asked.state, [seat.submission_id for seat in asked.seats]) == ("asked", [None, None])
     assert [seat.version for seat in asked.seats] == [None, None]
     newer = pair.contest.active(pair.theirs)
@@ -69,14 +69,18 @@ def test_the_audience_of_a_scrim_never_grows(pair: Pair, wide: str) -> None:
 
 
 def test_replays_are_not_wider_than_results(pair: Pair) -> None:
-    league = ScrimPrivacy(ScrimAudience.SIDES, ScrimAudience.LEAGUE, LogAudience.LEAGUE)
+    league = NewPrivacy(
+        results=ScrimAudience.SIDES, replays=ScrimAudience.LEAGUE, logs=LogAudience.LEAGUE
+    )
     privacy = pair.ask(privacy=league).privacy
     assert privacy == ScrimPrivacy(ScrimAudience.SIDES, ScrimAudience.SIDES, LogAudience.SIDES)
 
 
 def test_shared_logs_need_an_answer_of_an_open_agent(pair: Pair) -> None:
     pair.policy(ScrimPolicy(whom=Whom.ANYONE, accepts_automatically=True))
-    shared = ScrimPrivacy(ScrimAudience.SIDES, ScrimAudience.SIDES, LogAudience.SIDES)
+    shared = NewPrivacy(
+        results=ScrimAudience.SIDES, replays=ScrimAudience.SIDES, logs=LogAudience.SIDES
+    )
     assert pair.ask(privacy=shared).state == "asked"
     with pytest.raises(Conflict, match="you asked this team already"):
         pair.ask()
@@ -110,7 +114,7 @@ def join_teams(conn: Connection, team_id: TeamId, into: TeamId) -> None:
 
 def test_a_block_holds_for_the_team_that_a_blocked_one_became_part_of(pair: Pair) -> None:
     _, blocked = pair.contest.team()
-    pair.policy(ScrimPolicy(whom=Whom.ANYONE, blocked_team_ids=frozenset({blocked})))
+    pair.policy(ScrimPolicy(whom=Whom.ANYONE, blocked_teams=[blocked]))
     assert requests.withdraw_request(pair.contest.conn, pair.ask().id, None).state == "withdrawn"
     join_teams(pair.contest.conn, blocked, pair.asker[1])
     with pytest.raises(Conflict, match="does not let your team"):

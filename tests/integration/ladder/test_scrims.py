@@ -14,8 +14,8 @@ from ladder.ids import EntryId, MatchId, SubmissionId, TeamId, UserId
 from ladder.matches import history, matches, wake_up_messages, workers
 from ladder.people.records import Viewer
 from ladder.scrims import forks, policies, scrims
-from ladder.scrims.forks import Draws, ForkPoint
-from ladder.scrims.scrims import Scrim
+from ladder.scrims.forks import ForkPoint
+from ladder.scrims.scrims import Asker, Draws, Scrim
 from tests.integration.ladder.contest import Contest, hello, make_contest
 
 
@@ -159,7 +159,7 @@ def test_the_summary_counts_wins_with_an_interval(
     contest.play(first.id, [4, 1, 2, 3])  # the opponent wins
     contest.play(second.id, [1, 1, 3, 4])  # the opponent, in seat 0, shares the first place
     matches.void_matches(contest.conn, [third.id], VoidCause.ATTEMPTS_USED_UP, "no luck")
-    theirs, mine = scrims.scrim_summary(contest.conn, scrim.id)
+    theirs, mine = scrims.scrim_summary(contest.conn, scrim)
     assert (theirs.submission_id, theirs.games, theirs.wins) == (other, 2, 1.5)
     assert (theirs.win_rate, theirs.mean_placement) == (0.75, 1.0)
     assert 0 < theirs.low < 0.75 < theirs.high < 1
@@ -197,7 +197,7 @@ def test_a_fork_counts_as_a_scrim_and_keeps_its_seats(
         point = ForkPoint(**{**POINT, "match": match, **changes})
         user, team, _ = own
         return forks.request_fork(
-            contest.conn, point, team_id=team, user_id=user, lineup=lineup, games=games
+            contest.conn, Asker(contest.season, team, user), point, lineup, games
         )
 
     made = fork(2, moves={2: ["EAST"]})
@@ -205,7 +205,7 @@ def test_a_fork_counts_as_a_scrim_and_keeps_its_seats(
     assert [[seat.submission_id for seat in game.seats] for game in games] == [lineup] * 2
     assert games[0].seed == match.seed != games[1].seed
     contest.play(games[0].id, [2, 1, 3, 4])
-    row = forks.read_fork(contest.conn, made.id)
+    row = scrims.get_scrim(contest.conn, made.id).fork
     assert row is not None
     assert (row.match_id, row.step, row.moves) == (match.id, 3, {"2": ["EAST"]})
     first, second, *_ = forks.seat_outcomes(contest.conn, made, row)
@@ -221,7 +221,7 @@ def test_a_fork_counts_as_a_scrim_and_keeps_its_seats(
         fork(1, match=again)
     with pytest.raises(Conflict, match="cannot be forked"):
         fork(1, match=replace(match, kind=MatchKind.TOURNAMENT))
-    assert scrims.scrim_summary(contest.conn, made.id)
+    assert scrims.scrim_summary(contest.conn, made)
 
 
 POINT: dict[str, Any] = {"position": 0, "step": 3, "draws": Draws.RECORD, "moves": {}}
@@ -236,10 +236,8 @@ def _request(
 ) -> Scrim:
     return scrims.request_scrim(
         contest.conn,
-        season=contest.season,
-        team_id=own[1],
-        user_id=own[0],
-        lineup=lineup,
+        Asker(contest.season, own[1], own[0]),
+        lineup,
         games=games,
         seeds=seeds,
     )

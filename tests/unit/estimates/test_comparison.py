@@ -23,7 +23,7 @@ from estimates.comparison import (
     upper_bound,
 )
 from ladder.errors import Invalid
-from ladder.scrims.comparison.request_model import NewComparison
+from ladder.scrims.comparisons import NewComparison
 
 
 @pytest.mark.parametrize(

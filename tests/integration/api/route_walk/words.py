@@ -15,10 +15,10 @@ from ladder.notices import channels, feeds, inbox
 from ladder.notices.kinds import Form
 from ladder.people import sessions, team_invitations, users
 from ladder.people.records import Viewer
-from ladder.people.resources import ScrimPrivacy
 from ladder.people.team_invitations import NewTeamInvitation
 from ladder.scrims import requests as scrim_requests
 from ladder.scrims.requests import NewScrimRequest
+from ladder.scrims.scrims import Asker, NewPrivacy
 from ladder.tournaments import advance, course_acts, courses, entrants, tournaments
 from ladder.tournaments.records import NewTournament
 from tests.integration.api.world import (
@@ -181,15 +181,14 @@ def scrim_words(world: World, league: str) -> dict[str, str]:
 def ask_host(world: World, league: str, user: str, team: str, mine: str) -> str:
     """A request to the host that waits: it would share logs."""
     with world.connect() as conn:
-        terms = NewScrimRequest(
-            season=seasons.get_season(conn, SeasonId(world.seasons[league])),
-            team_id=TeamId(team),
-            user_id=UserId(user),
-            wanted=[mine, world.agents[f"{league}.host"]],
-            games=1,
-            privacy=ScrimPrivacy(ScrimAudience.SIDES, logs=LogAudience.SIDES),
+        season = seasons.get_season(conn, SeasonId(world.seasons[league]))
+        request = NewScrimRequest(
+            season=season.id,
+            lineup=[mine, world.agents[f"{league}.host"]],
+            privacy=NewPrivacy(results=ScrimAudience.SIDES, logs=LogAudience.SIDES),
         )
-        return scrim_requests.ask_for_scrim(conn, terms).id
+        asker = Asker(season, TeamId(team), UserId(user))
+        return scrim_requests.ask_for_scrim(conn, asker, request).id
 
 
 def team_words(world: World, team: str) -> dict[str, str]:

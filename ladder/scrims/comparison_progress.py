@@ -19,15 +19,15 @@ from ladder.leagues import seasons
 from ladder.matches import matches
 from ladder.notices.events import EventSubject, record_event
 from ladder.notices.kinds import NoticeKind
-from ladder.scrims import policies, scrims
-from ladder.scrims.comparison import comparisons
-from ladder.scrims.comparison.comparisons import Comparison
-from ladder.scrims.comparison.stored_pairs import (
+from ladder.scrims import comparisons, policies, scrims
+from ladder.scrims.comparisons import (
+    Comparison,
     IssuedPair,
     issued_pairs,
     pair_plan,
     played_pairs,
 )
+from ladder.scrims.scrims import Asker
 
 PAIRS_AT_ONCE: Final = 8
 """Pairs of a comparison that are queued or running at a time."""
@@ -36,33 +36,49 @@ MOST_REPLAYS: Final = 3
 ASK_AGAIN: Final = timedelta(minutes=10)
 """How long a comparison waits after an opponent refused a game."""
 ENDED_BY_BOUNDS: Final = (Verdict.BETTER, Verdict.NOT_BETTER)
-OPPONENT_GONE: Final = (
-    "exists (select 1 from jsonb_array_elements_text(x.opponents) o(id)"
-    " join submissions b on b.id = o.id join agents a on a.id = b.agent_id"
-    " where a.team_id <> x.team_id and not exists (select 1 from entries e"
-    "   where e.submission_id = b.id and e.season_id = x.season_id"
-    "   and e.state in ('active', 'paused')))"
-)
+OPPONENT_GONE: Final = """
+    exists (
+      select 1 from jsonb_array_elements_text(x.opponents) o(id)
+      join submissions b on b.id = o.id join agents a on a.id = b.agent_id
+      where a.team_id <> x.team_id and not exists (
+        select 1 from entries e
+        where e.submission_id = b.id and e.season_id = x.season_id
+          and e.state in ('active', 'paused')
+      )
+    )"""
 """Whether an opponent of another team was retired, so that it plays no more games. SQL."""
+DUE: Final = f"""
+    select x.id from comparisons x
+    where x.state = 'running' and (
+      x.deadline_at <= now() or {OPPONENT_GONE}
+      or exists (
+        select 1 from comparison_pairs p
+        join matches o on o.id = p.old_match_id join matches n on n.id = p.new_match_id
+        where p.comparison_id = x.id and p.difference is null
+          and o.state = 'finished' and n.state = 'finished'
+      )
+      or coalesce(x.waits_until, now()) <= now() and (
+        %(few)s >= (
+          select count(*) from comparison_pairs p
+          where p.comparison_id = x.id and p.difference is null
+        )
+        or exists (
+          select 1 from comparison_pairs p
+          join matches m on m.id in (p.old_match_id, p.new_match_id) and m.state = 'void'
+          where p.comparison_id = x.id and p.difference is null
+        )
+      )
+    )
+    order by x.id"""  # noqa: S608
+LOCKED: Final = f"""
+    select now() >= deadline_at, coalesce(waits_until, now()) <= now(), {OPPONENT_GONE}
+    from comparisons x where id = %s and state = 'running'
+    for no key update skip locked"""  # noqa: S608
 
 
 def comparisons_to_advance(conn: Connection) -> list[ComparisonId]:
     """Returns running comparisons that can count a pair, issue pairs, or end without a verdict."""
-    rows = conn.execute(
-        "select x.id from comparisons x where x.state = 'running' and ("  # noqa: S608
-        f"  x.deadline_at <= now() or {OPPONENT_GONE}"
-        "  or exists (select 1 from comparison_pairs p"
-        "    join matches o on o.id = p.old_match_id join matches n on n.id = p.new_match_id"
-        "    where p.comparison_id = x.id and p.difference is null"
-        "    and o.state = 'finished' and n.state = 'finished')"
-        "  or coalesce(x.waits_until, now()) <= now() and (%s >= (select count(*)"
-        "    from comparison_pairs p where p.comparison_id = x.id and p.difference is null)"
-        "    or exists (select 1 from comparison_pairs p join matches m"
-        "      on m.id in (p.old_match_id, p.new_match_id) and m.state = 'void'"
-        "      where p.comparison_id = x.id and p.difference is null)))"
-        " order by x.id",
-        (PAIRS_AT_ONCE // 2,),
-    )
+    rows = conn.execute(DUE, {"few": PAIRS_AT_ONCE // 2})
     return [ComparisonId(row[0]) for row in rows]
 
 
@@ -71,12 +87,7 @@ def advance(conn: Connection, comparison_id: ComparisonId) -> Verdict | None:
 
     The caller's transaction locks the comparison. Nothing happens to one that another has locked.
     """
-    locked = conn.execute(
-        "select now() >= deadline_at, coalesce(waits_until, now()) <= now(),"  # noqa: S608
-        f" {OPPONENT_GONE} from comparisons x where id = %s and state = 'running'"
-        " for no key update skip locked",
-        (comparison_id,),
-    ).fetchone()
+    locked = conn.execute(LOCKED, (comparison_id,)).fetchone()
     if locked is None:
         return None
     is_late, may_issue, opponent_gone = locked
@@ -101,23 +112,32 @@ def advance(conn: Connection, comparison_id: ComparisonId) -> Verdict | None:
 
 def _count_pairs(conn: Connection, comparison: Comparison) -> Verdict | None:
     """Counts the pairs that follow the counted ones without a gap. Returns the verdict if any."""
-    differences = [
-        float(row[0])
-        for row in conn.execute(
-            "select difference from comparison_pairs where comparison_id = %s"
-            " and difference is not null order by number",
-            (comparison.id,),
-        )
-    ]
+    rows = conn.execute(
+        """
+        select difference from comparison_pairs
+        where comparison_id = %s and difference is not null order by number
+        """,
+        (comparison.id,),
+    )
+    differences = [float(row[0]) for row in rows]
     for pair in played_pairs(conn, comparison, uncounted=True):
         if pair.number != len(differences) + 1:
             return None
         differences.append(pair.difference)
         picture = picture_after(differences, comparison.rule)
         conn.execute(
-            "update comparison_pairs set difference = %s, low = %s, high = %s"
-            " where comparison_id = %s and number = %s",
-            (pair.difference, picture.low, picture.high, comparison.id, pair.number),
+            """
+            update comparison_pairs
+            set difference = %(difference)s, low = %(low)s, high = %(high)s
+            where comparison_id = %(comparison)s and number = %(number)s
+            """,
+            {
+                "difference": pair.difference,
+                "low": picture.low,
+                "high": picture.high,
+                "comparison": comparison.id,
+                "number": pair.number,
+            },
         )
         if picture.verdict is not None:
             return picture.verdict
@@ -126,9 +146,12 @@ def _count_pairs(conn: Connection, comparison: Comparison) -> Verdict | None:
 
 def _finish(conn: Connection, comparison: Comparison, verdict: Verdict, ended_by: str) -> Verdict:
     conn.execute(
-        "update comparisons set state = 'finished', verdict = %s, ended_by = %s,"
-        " waits_until = null, finished_at = clock_timestamp() where id = %s",
-        (verdict.value, ended_by, comparison.id),
+        """
+        update comparisons set state = 'finished', verdict = %(verdict)s, ended_by = %(ended_by)s,
+          waits_until = null, finished_at = clock_timestamp()
+        where id = %(comparison)s
+        """,
+        {"verdict": verdict, "ended_by": ended_by, "comparison": comparison.id},
     )
     comparisons.void_unfinished(conn, comparison.id, VoidCause.NOT_NEEDED)
     about = EventSubject(
@@ -146,17 +169,19 @@ def _replay_pairs(conn: Connection, comparison: Comparison, void: Sequence[Issue
         games = sorted([pair.old_match_id, pair.new_match_id])
         reason = "the other game of its pair is void"
         matches.void_matches(conn, games, VoidCause.NOT_NEEDED, reason)
-        made = _try_to_queue(conn, comparison, pair.number)
-        if made is None:
+        match_ids = _try_to_queue(conn, comparison, pair.number)
+        if match_ids is None:
             return
         conn.execute(
-            "update comparison_pairs set old_match_id = %s, new_match_id = %s,"
-            " replays = replays + 1 where comparison_id = %s and number = %s",
-            (*made, comparison.id, pair.number),
-        )
-        conn.execute(
-            "update comparisons set replayed_pairs = replayed_pairs + 1 where id = %s",
-            (comparison.id,),
+            """
+            with replayed as (
+              update comparison_pairs
+              set old_match_id = %(old)s, new_match_id = %(new)s, replays = replays + 1
+              where comparison_id = %(comparison)s and number = %(number)s
+            )
+            update comparisons set replayed_pairs = replayed_pairs + 1 where id = %(comparison)s
+            """,
+            _row_of_pair(comparison, pair.number, match_ids),
         )
 
 
@@ -165,16 +190,25 @@ def _issue_pairs(conn: Connection, comparison: Comparison, issued: Sequence[Issu
     unfinished = sum(not pair.is_finished for pair in issued)
     last = min(comparison.most_pairs, len(issued) + PAIRS_AT_ONCE - unfinished)
     for number in range(len(issued) + 1, last + 1):
-        made = _try_to_queue(conn, comparison, number)
-        if made is None:
+        match_ids = _try_to_queue(conn, comparison, number)
+        if match_ids is None:
             return
         conn.execute(
-            "insert into comparison_pairs (comparison_id, number, old_match_id, new_match_id)"
-            " values (%s, %s, %s, %s)",
-            (comparison.id, number, *made),
+            """
+            insert into comparison_pairs (comparison_id, number, old_match_id, new_match_id)
+            values (%(comparison)s, %(number)s, %(old)s, %(new)s)
+            """,
+            _row_of_pair(comparison, number, match_ids),
         )
     if comparison.waits_until is not None:
         conn.execute("update comparisons set waits_until = null where id = %s", (comparison.id,))
+
+
+def _row_of_pair(
+    comparison: Comparison, number: int, match_ids: tuple[MatchId, MatchId]
+) -> dict[str, object]:
+    old, new = match_ids
+    return {"comparison": comparison.id, "number": number, "old": old, "new": new}
 
 
 def _try_to_queue(
@@ -199,22 +233,20 @@ def _queue_pair(conn: Connection, comparison: Comparison, number: int) -> tuple[
     """Queues each game as a scrim of its own, so that limits and policies of scrims count."""
     plan = pair_plan(comparison, number)
     season = seasons.get_season(conn, comparison.season_id)
+    asker = Asker(season, comparison.team_id, comparison.requested_by)
     others = [comparison.opponent_submission_ids[opponent] for opponent in plan.opponents]
     games = []
     for version in (comparison.old_submission_id, comparison.new_submission_id):
         scrim = scrims.request_scrim(
             conn,
-            season=season,
-            team_id=comparison.team_id,
-            user_id=comparison.requested_by,
-            lineup=[*others[: plan.seat], version, *others[plan.seat :]],
+            asker,
+            [*others[: plan.seat], version, *others[plan.seat :]],
             games=1,
             seeds=[plan.seed],
         )
         conn.execute(
             "update scrims set comparison_id = %s where id = %s", (comparison.id, scrim.id)
         )
-        row = conn.execute("select id from matches where scrim_id = %s", (scrim.id,)).fetchone()
-        assert row is not None
-        games.append(MatchId(row[0]))
+        rows = conn.execute("select id from matches where scrim_id = %s", (scrim.id,))
+        games += [MatchId(row[0]) for row in rows]
     return games[0], games[1]

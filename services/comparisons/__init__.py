@@ -1,0 +1,1 @@
+"""Comparisons of two versions: their operations, their report, pages and forms."""
