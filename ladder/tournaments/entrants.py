@@ -58,21 +58,6 @@ def entrants_of(conn: Connection, tournament_id: TournamentId) -> list[Entrant]:
     return fetch(conn, Entrant, query, (tournament_id,))
 
 
-def find_entrant(conn: Connection, tournament_id: TournamentId, text: str) -> AgentId:
-    """The entered or invited agent with this id or name; ``team/agent`` names the team too.
-
-    Raises Invalid.
-    """
-    names = agent_names.select_names(
-        conn,
-        "join tournament_entrants x on x.agent_id = a.id where x.tournament_id = %s"
-        " and x.state in ('entered', 'invited') order by a.id",
-        (tournament_id,),
-    )
-    missing = "write the name of an entered or invited agent of this tournament"
-    return agent_names.choose_agent(names, text, "entrant", missing)
-
-
 def agents_to_enter(
     conn: Connection, tournament: Tournament, team_ids: Collection[TeamId]
 ) -> list[Agent]:

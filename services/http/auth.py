@@ -55,49 +55,60 @@ def viewer_of_token(request: Request, conn: Db, credentials: Credentials) -> Vie
                 "unauthorized", "Send the Authorization header as 'Bearer', a space and a token."
             )
         return STRANGER
-    found = users.viewer_of_token(conn, credentials.credentials)
-    if found is None:
+    viewer = users.viewer_of_token(conn, credentials.credentials)
+    if viewer is None:
         account_blocks.refuse_blocked_token(conn, credentials.credentials)
         raise ProblemError("unauthorized", "Check the token: it is mistyped, expired or revoked.")
-    return found
+    return viewer
 
 
 Anyone = Annotated[Viewer, Security(viewer_of_request)]
 
 
-async def require_scopes(scopes: SecurityScopes, who: Anyone) -> Viewer:
+async def require_scopes(scopes: SecurityScopes, viewer: Anyone) -> Viewer:
     """The viewer, if the token has the scopes that the route names."""
-    return check_scopes(who, scopes.scopes)
+    return check_scopes(viewer, scopes.scopes)
 
 
-def check_scopes(who: Viewer, scopes: Sequence[str]) -> Viewer:
+def check_scopes(viewer: Viewer, scopes: Sequence[str]) -> Viewer:
     """The viewer, if its token has these scopes. Raises ProblemError: 401 or 403."""
-    if who.user_id is None:
+    if viewer.user_id is None:
         raise ProblemError("unauthorized", "Send a token as 'Authorization: Bearer ...'.")
     for scope in scopes:
-        if scope not in who.scopes and not who.is_admin:
+        if scope not in viewer.scopes and not viewer.is_admin:
             raise ProblemError(
                 "forbidden",
                 f"Use a token with the scope {scope!r}: this token lacks it.",
                 scope=scope,
             )
-        if scope == "admin" and not who.is_admin:
+        if scope == "admin" and not viewer.is_admin:
             raise ProblemError(
                 "forbidden", "Ask an administrator: only administrators may do this.", scope=scope
             )
-    return who
+    return viewer
 
 
 Known = Annotated[Viewer, Security(require_scopes)]
 
 
-def require_full_token(conn: Db, who: Known, credentials: Credentials) -> Viewer:
-    """The viewer, if the token has all scopes that a password gives and never expires. So a limited
-    token cannot win more, or last longer. Raises Forbidden."""
-    users.require_all_scopes(conn, who)
+def is_page(request: Request) -> bool:
+    """Whether the request is for a page, which knows the viewer by the session."""
+    return hasattr(request.scope["route"], "viewer_of_session")
+
+
+def require_full_token(
+    request: Request, conn: Db, viewer: Known, credentials: Credentials
+) -> Viewer:
+    """The viewer, if the token, or the token that began the session, has all scopes that a password
+    gives and never expires. So a limited token cannot win more, or last longer. Raises
+    Forbidden."""
+    if is_page(request):
+        request.scope["route"].require_full_session(conn, viewer, request.state.session_id)
+        return viewer
+    users.require_all_scopes(conn, viewer)
     if credentials is not None and tokens.expiry_of(conn, credentials.credentials) is not None:
         raise Forbidden("Use a token that never expires, or the pages of this site.")
-    return who
+    return viewer
 
 
 Writer = Annotated[Viewer, Security(require_scopes, scopes=["agents:write"])]

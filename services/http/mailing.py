@@ -65,31 +65,31 @@ class Mailer:
             self._server, mail.build_message(self._server, to, subject, text.rstrip() + foot)
         )
 
-    def send_link(self, to: str, subject: str, path: str, what: str) -> None:
-        """Sends a mail with a link of this site. ``what`` says what the link does."""
-        self.send(to, subject, f"{what}\n\n{self.base_url}{path}\n\nThe link works once.")
+    def send_link(self, to: str, subject: str, path: str, text: str) -> None:
+        """Sends a mail with a link of this site. ``text`` says what the link does."""
+        self.send(to, subject, f"{text}\n\n{self.base_url}{path}\n\nThe link works once.")
 
     def close(self) -> None:
         """Waits for the mails on their way and drops the others."""
         self._threads.shutdown(wait=True, cancel_futures=True)
 
 
-def tell_change(request: Request, conn: Connection, user_id: UserId, what: str) -> None:
+def tell_change(request: Request, conn: Connection, user_id: UserId, change: str) -> None:
     """Tells the person of a change of the account, if they proved a mail address."""
     if request.app.state.peck.mailer is None:
         return
     address = mail_addresses.proven_address(conn, user_id)
     if address is not None:
-        tell(request, address, what)
+        tell(request, address, change)
 
 
-def tell(request: Request, address: str, what: str) -> None:
+def tell(request: Request, address: str, change: str) -> None:
     """Mails this address that an account was changed, if there is a mail server."""
     mailer: Mailer | None = request.app.state.peck.mailer
     if mailer is None:
         return
     text = (
-        f"{what}\n\nIf it was not you, open {mailer.base_url}/me/account, set a new password and"
+        f"{change}\n\nIf it was not you, open {mailer.base_url}/me/account, set a new password and"
         " revoke what you do not know."
     )
     mailer.later(lambda: mailer.send(address, "Your account was changed", text))

@@ -27,9 +27,9 @@ USE_PAGE: Final = (
 WRONG_NAME: Final = "type your name exactly as the site shows it"
 
 
-def export_response(app_state: State, who: Viewer) -> StreamingResponse:
+def export_response(app_state: State, viewer: Viewer) -> StreamingResponse:
     """The zip file of everything that is the viewer's. Raises ProblemError, 429 or 503."""
-    user_id = who.user_id
+    user_id = viewer.user_id
     assert user_id is not None
 
     def read(work: Callable[[Connection], T]) -> T:
@@ -40,7 +40,7 @@ def export_response(app_state: State, who: Viewer) -> StreamingResponse:
         try:
             yield b""  # so that the slot is given back even if nobody reads the answer
             yield from export.export_person(
-                read, app_state.blobs, who, app_state.settings.base_url.rstrip("/")
+                read, app_state.blobs, viewer, app_state.settings.base_url.rstrip("/")
             )
         finally:
             app_state.exports.give_back(user_id)
@@ -59,27 +59,27 @@ def export_response(app_state: State, who: Viewer) -> StreamingResponse:
     )
 
 
-def check_password(request: Request, app_state: State, who: Viewer, password: str) -> None:
+def check_password(request: Request, app_state: State, viewer: Viewer, password: str) -> None:
     """Raises Invalid unless this is the viewer's password.
 
     Without a password a token is enough only if it is the person's only credential. Raises
     Forbidden for people with a passkey or an identity: a token cannot ask them for it.
     """
-    assert who.user_id is not None
+    assert viewer.user_id is not None
     with transaction(app_state) as conn:
-        ways = confirmation.confirmation_ways(conn, who.user_id)
+        ways = confirmation.confirmation_ways(conn, viewer.user_id)
     if not ways.password and not ways.token:
         raise Forbidden(USE_PAGE)
     if ways.password and (
-        sign_in.user_of_password(request, app_state, who.name, password) != who.user_id
+        sign_in.user_of_password(request, app_state, viewer.name, password) != viewer.user_id
     ):
         raise Invalid("password", WRONG_PASSWORD)
 
 
-def delete_account(app_state: State, who: Viewer, name: str) -> str:
+def delete_account(app_state: State, viewer: Viewer, name: str) -> str:
     """Deletes the viewer's account and returns its pseudonym. Raises Invalid for another name."""
-    assert who.user_id is not None
-    if not hmac.compare_digest(normal_text(name.strip()).encode(), who.name.encode()):
+    assert viewer.user_id is not None
+    if not hmac.compare_digest(normal_text(name.strip()).encode(), viewer.name.encode()):
         raise Invalid("name", WRONG_NAME)
     with transaction(app_state) as conn:
-        return erasing.erase_person(conn, who.user_id)
+        return erasing.erase_person(conn, viewer.user_id)

@@ -26,21 +26,21 @@ def user_of_password(request: Request, app_state: State, name: str, password: st
     app_state.attempts.count(request, Limits.PASSWORD, name)
     app_state.attempts.count(request, Limits.SIGN_IN)
     with transaction(app_state) as conn:
-        found = None if "\0" in name else passwords.stored_hash(conn, name)
-    hashed = found[1] if found is not None else None
+        row = None if "\0" in name else passwords.stored_hash(conn, name)
+    user_id, hashed = row or (None, None)
     try:
         is_right = app_state.hashing.is_right(hashed, password[: MOST_CHARACTERS + 1])
     except PasswordsBusy as error:
         _give_back(request, app_state, name)
         raise _busy(error) from None
-    if found is None or hashed is None or not is_right:
+    if user_id is None or hashed is None or not is_right:
         return None
     _give_back(request, app_state, name)
     if app_state.hashing.is_outdated(hashed):
         renewed = hash_password(app_state, password)
         with transaction(app_state) as conn:
-            passwords.store_hash(conn, found[0], renewed)
-    return found[0]
+            passwords.store_hash(conn, user_id, renewed)
+    return user_id
 
 
 def _give_back(request: Request, app_state: State, name: str) -> None:
@@ -57,7 +57,7 @@ def hash_password(app_state: State, password: str) -> str:
 
 
 def sign_up(
-    request: Request, app_state: State, asked: SignUp, link: str = ""
+    request: Request, app_state: State, person: SignUp, link: str = ""
 ) -> tuple[User, Team | None]:
     """Creates an account. ``link`` is the secret of a mailed link that proves an address.
 
@@ -65,14 +65,14 @@ def sign_up(
     """
     app_state.attempts.count(request, Limits.SIGN_UP)
     mode = sign_up_mode.sign_up_mode(request)
-    leagues_sign_up.refuse_sign_up(mode, asked)
-    hashed = hash_password(app_state, asked.password)
+    leagues_sign_up.refuse_sign_up(mode, person)
+    hashed = hash_password(app_state, person.password)
     with transaction(app_state) as conn:
         address = None
         if link:
             address = one_time_links.use_link(conn, LinkPurpose.SIGN_UP, link).address
         domains = sign_up_mode.mail_domains(request)
-        return leagues_sign_up.sign_up(conn, mode, asked, hashed, address=address, domains=domains)
+        return leagues_sign_up.sign_up(conn, mode, person, hashed, address=address, domains=domains)
 
 
 def _busy(error: PasswordsBusy) -> ProblemError:

@@ -42,7 +42,7 @@ def plan_channel(
     app_state = app_state_of(request)
     with transaction(app_state) as conn:
         viewer = check_scopes(viewer_of_request(request, conn, credentials), scopes.scopes)
-        require_full_token(conn, viewer, credentials)
+        require_full_token(request, conn, viewer, credentials)
     return ChannelPlan(viewer, checked_address(app_state, viewer, body))
 
 

@@ -44,10 +44,11 @@ from services.http.auth import (
     Known,
     require_full_token,
 )
-from services.http.operations import Operations
+from services.http.operations import Form, Operations
 from services.http.paging import Page, Paging
 from services.http.path_parameters import SessionKey, TokenKey, UserKey
 from services.http.problems import ProblemError, problem_responses
+from services.people.pages import SettingsForm, person_page, settings_page
 from services.people.records import (
     DeletedAccount,
     Deletion,
@@ -65,6 +66,14 @@ from services.people.records import (
 from services.people.things import NoOtherAdministrator, OwnOrAnyUser
 
 operations = Operations("users")
+
+
+def by_administrators(act: str, then: str = "/admin/users/{account.id}", prefix: str = "") -> Form:
+    """A form on an administrator's page of a person."""
+    address = f"/admin/users/{{user}}/{act}"
+    return Form(
+        page=person_page, address=address, then=then, prefix=prefix, repeats=True, confirms=True
+    )
 
 
 @operations(
@@ -131,11 +140,13 @@ def read_me(conn: Db, viewer: Known, credentials: Credentials) -> Me:
 
 
 @operations("POST", "/users", "Create a user", status=201, problems=(403, 409))
-def create_user(conn: Db, viewer: Admin, credentials: Credentials, user: NewUser) -> User:
+def create_user(
+    request: Request, conn: Db, viewer: Admin, credentials: Credentials, user: NewUser
+) -> User:
     """Administrators only. The user has no token yet: create one, and create or name a team. For a
     new administrator the token needs all scopes and must not expire."""
     if user.is_admin:
-        require_full_token(conn, viewer, credentials)
+        require_full_token(request, conn, viewer, credentials)
     return administration.create_account(conn, viewer, user.name, is_admin=user.is_admin)
 
 
@@ -185,7 +196,12 @@ def list_tokens(conn: Db, viewer: Known, user: OwnOrAnyUser) -> Page[Token]:
 
 
 @operations(
-    "DELETE", "/users/{user}/tokens/{token}", "Revoke a token", tag="tokens", problems=(403, 404)
+    "DELETE",
+    "/users/{user}/tokens/{token}",
+    "Revoke a token",
+    tag="tokens",
+    problems=(403, 404),
+    forms=by_administrators("revoke-token"),
 )
 def revoke_token(conn: Db, viewer: Known, user: OwnOrAnyUser, token: TokenKey) -> Token:
     """Takes effect at once and for good. Repeating it changes nothing. The caller's token needs all
@@ -218,6 +234,7 @@ def list_sessions(conn: Db, viewer: Known, user: OwnOrAnyUser) -> Page[Session]:
     "End a session",
     tag="accounts",
     problems=(403, 404),
+    forms=by_administrators("end-session"),
 )
 def revoke_session(conn: Db, viewer: Known, user: OwnOrAnyUser, session: SessionKey) -> None:
     """Signs that browser out at once. Repeating it changes nothing. For an own session the token
@@ -235,6 +252,7 @@ def revoke_session(conn: Db, viewer: Known, user: OwnOrAnyUser, session: Session
     "End all sessions of a person",
     tag="accounts",
     problems=(403, 404),
+    forms=by_administrators("end-sessions"),
 )
 def revoke_all_sessions(conn: Db, viewer: Known, user: OwnOrAnyUser) -> None:
     """Signs all browsers of a person out: your own, or for administrators anybody's."""
@@ -265,6 +283,7 @@ def remove_password(conn: Db, viewer: FullAdmin, user: NoOtherAdministrator) -> 
     "Create a recovery link",
     status=201,
     tag="accounts",
+    forms=by_administrators("recovery-link", then="", prefix="link."),
 )
 def create_recovery_link(
     conn: Db, viewer: FullAdmin, user: NoOtherAdministrator, link: NewRecoveryLink
@@ -278,7 +297,13 @@ def create_recovery_link(
     return RecoveryLink(f"/recover/{secret}", expires_at)
 
 
-@operations("PUT", "/users/{user}/block", "Block an account", tag="administration")
+@operations(
+    "PUT",
+    "/users/{user}/block",
+    "Block an account",
+    tag="administration",
+    forms=by_administrators("block"),
+)
 def block_account(conn: Db, viewer: Admin, user: UserKey, block: AccountBlock) -> None:
     """Administrators only. Ends the person's sessions and tokens, and pauses the agents of teams
     whose people are all blocked. The person cannot sign in, and reads the reason."""
@@ -291,6 +316,7 @@ def block_account(conn: Db, viewer: Admin, user: UserKey, block: AccountBlock) -
     "Unblock an account",
     tag="administration",
     problems=(403, 404),
+    forms=by_administrators("unblock"),
 )
 def unblock_account(conn: Db, viewer: Admin, user: UserKey) -> None:
     """Administrators only. Paused agents play again. The person signs in anew; old tokens stay
@@ -316,6 +342,14 @@ def read_instance_settings(conn: Db, viewer: Admin, app_state: AppState) -> Inst
     "Change the instance's settings",
     tag="administration",
     problems=(403,),
+    forms=Form(
+        page=settings_page,
+        address="/admin/settings",
+        asks=SettingsForm,
+        repeats=True,
+        confirms=True,
+        then="/admin/settings",
+    ),
 )
 def change_instance_settings(
     conn: Db, viewer: Admin, app_state: AppState, change: InstanceSettingsChange

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from ladder.enums import Embargo
+from ladder.field_types import RECORD, ShownOnce
 from ladder.tournaments.formats.plan import describe_plan, encode_plan
 from ladder.tournaments.formats.records import Pairing, Standing
 from ladder.tournaments.records import Entrant, EntrantState, EntryRule, TournamentState
 from ladder.tournaments.rejudgements import PairingRejudgement
+from ladder.tournaments.shows import Show
 from ladder.tournaments.views import TournamentSummary, TournamentView, summary_of
 
 
@@ -99,22 +102,32 @@ class PairingOut(BaseModel):
     games: list[GameOut]
 
 
-class ShowOut(BaseModel):
+@dataclass(frozen=True, slots=True)
+class ShowOut:
     """A show, without its secret address."""
 
-    model_config = ConfigDict(from_attributes=True)
-    id: str = Field(examples=["tsh_01j8x6m3c2k4v9q0w7r5t1y8z3"])
-    scene: int = Field(description="scene on the screen, from 0")
-    scene_seconds: float | None = Field(description="it goes on by itself after this time")
+    __pydantic_config__ = RECORD
+    id: Annotated[str, Field(examples=["tsh_01j8x6m3c2k4v9q0w7r5t1y8z3"])]
+    scene: int
+    """Scene on the screen, from 0."""
+    scene_seconds: float | None
+    """It goes on by itself after this time."""
     created_at: datetime
     expires_at: datetime
 
+    @classmethod
+    def of(cls, show: Show, **secret: str) -> Self:
+        return cls(
+            show.id, show.scene, show.scene_seconds, show.created_at, show.expires_at, **secret
+        )
 
+
+@dataclass(frozen=True, slots=True)
 class CreatedShowOut(ShowOut):
-    address: str | None = Field(
-        description="secret address; shown only once, null if the request is repeated",
-        examples=["https://ladder.example.org/shows/8Zk3..."],
-    )
+    """A new show. A repeat of the request is answered without its address."""
+
+    address: Annotated[ShownOnce, Field(examples=["https://ladder.example.org/shows/8Zk3..."])]
+    """Secret address, shown only once."""
 
 
 class PairingRejudgementOut(BaseModel):

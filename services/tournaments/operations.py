@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import Query, Response
 
 from ladder.entries.records import Agent
 from ladder.ids import AgentId, TournamentId, TournamentShowId, UserId
+from ladder.leagues import leagues
+from ladder.leagues.records import league_resource
+from ladder.people.permissions import may_manage
 from ladder.people.records import Viewer
 from ladder.tournaments import course_acts, entrants, rejudgements, shows, tournaments, views
 from ladder.tournaments.records import (
     EntrantAct,
     EntrantDisqualification,
+    EntryRule,
     GameRejudgement,
     NewEntrant,
     NewShow,
@@ -27,8 +31,7 @@ from ladder.tournaments.views import summarize, view_tournament
 from services.http import auth, permissions
 from services.http.app_state import AppState, Db
 from services.http.auth import Anyone, Host, Writer
-from services.http.idempotency import Idempotent
-from services.http.operations import Operations
+from services.http.operations import Form, Operations
 from services.http.paging import Page, Paging
 from services.http.path_parameters import AgentKey, Filter, ShowKey
 from services.http.problems import problem_responses
@@ -49,14 +52,41 @@ from services.tournaments.answers import (
     table_row_out,
     tournament_out,
 )
+from services.tournaments.pages import (
+    CancellationForm,
+    InvitationForm,
+    RevealForm,
+    TournamentForm,
+    new_tournament_page,
+    tournament_page,
+)
 from services.tournaments.things import HostedTournament, ViewOfTournament, VisibleTournament
 
 operations = Operations("tournaments")
+TOURNAMENT = "/tournaments/{tournament.id}"
 Stage = Annotated[int, Query(ge=1, le=4, description="stage of the plan, from 1")]
 Round = Annotated[int | None, Query(ge=1, le=4096, description="round of the stage; default: all")]
 
 
-@operations("POST", "/leagues/{league}/tournaments", "Create a tournament", status=201)
+def on_page(part: str, **options: Any) -> Form:
+    """A form on the page of a tournament, which shows the page again."""
+    address = f"/tournaments/{{tournament}}/{part}"
+    return Form(page=tournament_page, address=address, then=TOURNAMENT, **options)
+
+
+@operations(
+    "POST",
+    "/leagues/{league}/tournaments",
+    "Create a tournament",
+    status=201,
+    forms=Form(
+        page=new_tournament_page,
+        address="/leagues/{league}/new-tournament",
+        asks=TournamentForm,
+        without=("season", "plan"),
+        then="/tournaments/{answer.id}",
+    ),
+)
 def create_tournament(
     conn: Db, viewer: Host, league: HostedLeague, tournament: NewTournament
 ) -> OneTournamentOut:
@@ -87,6 +117,10 @@ def read_tournament(tournament: ViewOfTournament) -> OneTournamentOut:
     "POST",
     "/tournaments/{tournament}/acts",
     "Open, lock, start, pause, resume or cancel a tournament",
+    forms=(
+        on_page("acts", is_button=True, only=("act",)),
+        on_page("cancel", name="cancel_tournament", asks=CancellationForm, prefix="cancel."),
+    ),
 )
 def act_on_tournament(
     conn: Db, viewer: Host, tournament: HostedTournament, act: TournamentAct
@@ -97,7 +131,11 @@ def act_on_tournament(
 
 
 @operations(
-    "POST", "/tournaments/{tournament}/reveals", "End the embargo of matches", problems=(403, 404)
+    "POST",
+    "/tournaments/{tournament}/reveals",
+    "End the embargo of matches",
+    problems=(403, 404),
+    forms=on_page("reveal", is_button=True, asks=RevealForm),
 )
 def reveal_matches(
     conn: Db, viewer: Host, tournament: HostedTournament, reveal: Reveal
@@ -107,31 +145,21 @@ def reveal_matches(
     return _answer(conn, viewer, tournament.id)
 
 
-@operations.router.post(
+@operations(
+    "POST",
     "/tournaments/{tournament}/shows",
-    tags=[operations.tag],
-    status_code=201,
-    summary="Make a show of a tournament",
-    response_model=CreatedShowOut,
-    responses=problem_responses(403, 404, 409),
+    "Make a show of a tournament",
+    status=201,
+    forms=Form(page=tournament_page, address="/tournaments/{tournament}/shows"),
 )
 def create_tournament_show(
-    conn: Db,
-    app_state: AppState,
-    viewer: Host,
-    tournament: HostedTournament,
-    body: NewShow,
-    once: Idempotent,
-) -> Response:
+    conn: Db, app_state: AppState, viewer: Host, tournament: HostedTournament, show: NewShow
+) -> CreatedShowOut:
     """For hosts. A page for a screen, which plays the games in order and then each result. Whoever
     knows its address sees what it shows, without signing in."""
-
-    def create() -> CreatedShowOut:
-        show, secret = shows.create_show(conn, tournament.id, UserId(str(viewer.user_id)), body)
-        address = f"{app_state.settings.base_url.rstrip('/')}/shows/{secret}"
-        return CreatedShowOut(**ShowOut.model_validate(show).model_dump(), address=address)
-
-    return once.run(create, keep=lambda made: made.model_copy(update={"address": None}))
+    created, secret = shows.create_show(conn, tournament.id, UserId(str(viewer.user_id)), show)
+    address = f"{app_state.settings.base_url.rstrip('/')}/shows/{secret}"
+    return CreatedShowOut.of(created, address=address)
 
 
 @operations(
@@ -142,8 +170,7 @@ def create_tournament_show(
 )
 def list_tournament_shows(conn: Db, viewer: Host, tournament: HostedTournament) -> Page[ShowOut]:
     """For hosts. Those that have not ended, without their addresses."""
-    present = shows.list_shows(conn, tournament.id)
-    return Page(items=[ShowOut.model_validate(show) for show in present])
+    return Page(items=[ShowOut.of(show) for show in shows.list_shows(conn, tournament.id)])
 
 
 @operations(
@@ -151,6 +178,7 @@ def list_tournament_shows(conn: Db, viewer: Host, tournament: HostedTournament) 
     "/tournaments/{tournament}/shows/{show}",
     "Revoke a show",
     problems=(403, 404),
+    forms=Form(address="/tournaments/{tournament}/shows/{show}/revoke", then=f"{TOURNAMENT}#shows"),
 )
 def revoke_tournament_show(
     conn: Db, viewer: Host, tournament: HostedTournament, show: ShowKey
@@ -165,6 +193,7 @@ def revoke_tournament_show(
     "Judge games of a pairing again",
     status=201,
     takes_key=False,
+    forms=on_page("rejudge", without=("game",), prefix="rejudge."),
 )
 def rejudge_tournament_games(
     conn: Db, viewer: Host, tournament: HostedTournament, rejudgement: GameRejudgement
@@ -199,6 +228,7 @@ def list_tournament_rejudgements(
     "POST",
     "/tournaments/{tournament}/rejudgements/decisions",
     "Apply or drop new results",
+    forms=on_page("decide", is_button=True),
 )
 def decide_tournament_rejudgement(
     conn: Db, viewer: Host, tournament: HostedTournament, decision: RejudgementDecision
@@ -224,6 +254,10 @@ def list_entrants(tournament: ViewOfTournament, span: Paging) -> Page[EntrantOut
     "Enter an agent",
     status=201,
     takes_key=False,
+    forms=(
+        on_page("enter", is_button=True),
+        on_page("invite", name="invite_agent", asks=InvitationForm),
+    ),
 )
 def enter_agent(
     conn: Db, viewer: Writer, tournament: VisibleTournament, entrant: NewEntrant
@@ -231,7 +265,7 @@ def enter_agent(
     """Enters an agent of yours. A host invites others, or enters reference agents, with a token
     that also has the scope ``leagues:write``."""
     agent = permissions.visible_agent(conn, viewer, entrant.agent)
-    if agent.team_id in viewer.team_ids:
+    if agent.team_id in viewer.team_ids and not invites_own(conn, viewer, tournament, agent):
         permissions.season_to_enter(conn, viewer, tournament.season_id, agent.team_id)
         entrants.enter_agent(conn, tournament.id, agent, viewer.user_id)
     else:
@@ -241,10 +275,20 @@ def enter_agent(
     return _entrant(conn, tournament, agent)
 
 
+def invites_own(conn: Db, viewer: Viewer, tournament: Tournament, agent: Agent) -> bool:
+    """Whether a host invites an agent of the own team, before it can enter."""
+    if tournament.entry_rule is not EntryRule.INVITATION:
+        return False
+    league = league_resource(leagues.get_league(conn, tournament.league_id))
+    entered = {entrant.agent_id for entrant in entrants.entrants_of(conn, tournament.id)}
+    return may_manage(viewer, league) and agent.id not in entered
+
+
 @operations(
     "POST",
     "/tournaments/{tournament}/entrants/{agent}/acts",
     "Check in or withdraw an agent",
+    forms=on_page("entrant-acts", is_button=True),
 )
 def act_on_entrant(
     conn: Db, viewer: Writer, tournament: VisibleTournament, agent: AgentKey, act: EntrantAct
@@ -264,6 +308,7 @@ def act_on_entrant(
     "POST",
     "/tournaments/{tournament}/entrants/{agent}/disqualification",
     "Disqualify an agent from a tournament",
+    forms=on_page("disqualify", prefix="disqualify."),
 )
 def disqualify_entrant(
     conn: Db,
@@ -320,11 +365,11 @@ def export_tournament(
 ) -> Response:
     """JSON holds everything that the course is computed from, once it is over. CSV is the table of
     a stage. TRF is FIDE's format for a Swiss stage."""
-    export = views.export(tournament, form, stage)
+    file = views.export(tournament, form, stage)
     return Response(
-        export.content,
-        media_type=export.media_type,
-        headers={"Content-Disposition": f'attachment; filename="{export.filename}"'},
+        file.content,
+        media_type=file.media_type,
+        headers={"Content-Disposition": f'attachment; filename="{file.filename}"'},
     )
 
 

@@ -11,6 +11,7 @@ from fastapi.responses import RedirectResponse
 
 from ladder.database.db import Connection
 from ladder.entries import agents, daily_uploads
+from ladder.ids import UserId
 from ladder.leagues import leagues, seasons
 from ladder.leagues.records import League
 from ladder.people import team_invitations, users
@@ -20,8 +21,8 @@ from ladder.scrims import requests as scrim_requests
 from ladder.scrims import scrims
 from services.agents import my_agents
 from services.http.app_state import AppState, Db
+from services.http.auth import Known
 from services.web.page_rendering import HEADERS, PageRoute, render
-from services.web.session import Visitor
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 NEWS_SHOWN: Final = 12
@@ -39,26 +40,25 @@ class LimitRow:
 
 
 @router.get("/me")
-def show_me(request: Request, conn: Db, app_state: AppState, who: Visitor) -> Response:
+def show_me(request: Request, conn: Db, app_state: AppState, viewer: Known) -> Response:
     """Shows the visitor's agents, feed, scrims and limits."""
-    if who.user_id is None:
-        return redirect("/sign-in?next=/me")
-    teams = users.teams_of(conn, who.user_id)
-    invitations = team_invitations.invitations_to(conn, who.user_id, limit=INVITATIONS_SHOWN + 1)
+    user_id = UserId(str(viewer.user_id))
+    teams = users.teams_of(conn, user_id)
+    invitations = team_invitations.invitations_to(conn, user_id, limit=INVITATIONS_SHOWN + 1)
     return render(
         request,
         "me.html",
         teams=teams,
-        agents=my_agents.agent_cards(conn, app_state, who, teams),
-        news=feed.latest_items(conn, who, limit=NEWS_SHOWN),
-        scrims=scrims.list_scrims(conn, who, [team.id for team in teams], None, 10),
+        agents=my_agents.agent_cards(conn, app_state, viewer, teams),
+        news=feed.latest_items(conn, viewer, limit=NEWS_SHOWN),
+        scrims=scrims.list_scrims(conn, viewer, [team.id for team in teams], None, 10),
         asked=scrim_requests.count_waiting(conn, [team.id for team in teams]),
         limits=[row for team in teams for row in limit_rows(conn, team)],
         invitations=invitations[:INVITATIONS_SHOWN],
         has_more_invitations=len(invitations) > INVITATIONS_SHOWN,
         leagues=[
-            (leagues.get_league(conn, league), who.roles[league])
-            for league in sorted(who.roles, reverse=True)[:LEAGUES_SHOWN]
+            (leagues.get_league(conn, league), viewer.roles[league])
+            for league in sorted(viewer.roles, reverse=True)[:LEAGUES_SHOWN]
         ],
     )
 

@@ -23,12 +23,11 @@ from services.http.path_parameters import IdentityKey, ProviderKey
 from services.web import formatting, forms, session
 from services.web.account import redirect, safe_redirect_path
 from services.web.page_rendering import PageRoute, render
-from services.web.session import Visitor
+from services.web.session import ConfirmedVisitor, FullVisitor
 from services.web.sign_in import after_sign_up, signed_in
-from services.web.sign_in_settings import PAGE, TO_SIGN_IN, person_of_form, settings_page
+from services.web.sign_in_settings import PAGE, settings_page
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
-FormToken = Annotated[str, Form(max_length=200)]
 Onward = Annotated[str, Form(alias="next", max_length=500)]
 Reason = Literal["sign_in", "link", "confirm"]
 HAS_ACCOUNT: Final = "sign in and link this identity: an account here has its mail address already"
@@ -37,10 +36,10 @@ NAME_FIELDS: Final = {"name": "", "code": "", "state": ""}
 
 def client_of(request: Request, key: str) -> ProviderClient:
     """The configured provider with this key. Raises NotFound."""
-    found = app_state_of(request).providers.get(key)
-    if found is None:
+    client = app_state_of(request).providers.get(key)
+    if client is None:
         raise NotFound.of("identity provider")
-    return found
+    return client
 
 
 def redirect_uri_of(request: Request, key: str) -> str:
@@ -54,12 +53,10 @@ def begin_sign_in(
     request: Request,
     app_state: AppState,
     key: ProviderKey,
-    form_token: FormToken = "",
     onward: Onward = "/me",
     code: Annotated[str, Form(max_length=200)] = "",
 ) -> Response:
     """Leads to the provider, to sign in or to sign up."""
-    session.check_form(request, form_token)
     if not code.isprintable():
         return visit_problem(request, "type the code again: it has characters that codes lack")
     details = {"reason": "sign_in", "next": safe_redirect_path(onward), "code": code}
@@ -68,16 +65,10 @@ def begin_sign_in(
 
 @router.post("/me/identities/{key}/link")
 def begin_link(
-    request: Request, app_state: AppState, key: ProviderKey, form_token: FormToken = ""
+    request: Request, app_state: AppState, key: ProviderKey, viewer: ConfirmedVisitor
 ) -> Response:
     """Leads to the provider, to link an identity to the person who is signed in."""
-    with transaction(app_state) as conn:
-        who = session.visitor_of_request(request, conn)
-        user_id = person_of_form(request, conn, who, form_token)
-        if user_id is None:
-            return redirect(TO_SIGN_IN)
-        confirmation.require_recent_confirmation(conn, who, request.state.session_id)
-    return begin_visit(request, app_state, key, user_id, {"reason": "link"})
+    return begin_visit(request, app_state, key, viewer.user_id, {"reason": "link"})
 
 
 @router.post("/confirm/with/{key}")
@@ -85,17 +76,12 @@ def begin_confirmation(
     request: Request,
     app_state: AppState,
     key: ProviderKey,
-    form_token: FormToken = "",
+    viewer: FullVisitor,
     onward: Onward = "/me",
 ) -> Response:
     """Leads to the provider, to confirm that it is the same person."""
-    with transaction(app_state) as conn:
-        who = session.visitor_of_request(request, conn)
-        user_id = person_of_form(request, conn, who, form_token)
-    if user_id is None:
-        return redirect(TO_SIGN_IN)
     details = {"reason": "confirm", "next": safe_redirect_path(onward)}
-    return begin_visit(request, app_state, key, user_id, details)
+    return begin_visit(request, app_state, key, viewer.user_id, details)
 
 
 def begin_visit(
@@ -141,23 +127,23 @@ def finish_visit(
     """Takes the browser back from the provider: signs in, signs up, links or confirms."""
     client = client_of(request, key)
     provider = client.provider
-    told = "you refused there" if error == "access_denied" else "it gave an error"
+    refusal = "you refused there" if error == "access_denied" else "it gave an error"
     if error and not state:  # some providers leave it out
-        return visit_problem(request, f"{provider.name} did not sign you in: {told}")
+        return visit_problem(request, f"{provider.name} did not sign you in: {refusal}")
     with transaction(app_state) as conn:
-        who = session.visitor_of_request(request, conn)
+        viewer = session.visitor_of_request(request, conn)
         try:
             step = sign_in_steps.finish_step(
                 conn, StepPurpose.PROVIDER, state.encode(), session.browser_digest(request)
             )
-            if step.details["key"] != key or step.user_id not in (None, who.user_id):
+            if step.details["key"] != key or step.user_id not in (None, viewer.user_id):
                 raise Invalid("state", sign_in_steps.WRONG_STEP)
         except Invalid as refused:
             return visit_problem(request, refused.message)
     if iss and iss != provider.issuer:
         return visit_problem(request, f"begin again: the answer is not from {provider.name}")
     if error or not code:
-        return visit_problem(request, f"{provider.name} did not sign you in: {told}")
+        return visit_problem(request, f"{provider.name} did not sign you in: {refusal}")
     try:
         proved = client.finish_visit(
             code,
@@ -219,9 +205,9 @@ def name_page(
 
 
 @router.post("/sign-up/identity")
-def sign_up(request: Request, app_state: AppState, given: forms.Sent) -> Response:
+def sign_up(request: Request, app_state: AppState, sent: forms.Sent) -> Response:
     """Makes the account of a new person with a proven identity."""
-    form = forms.Form.of(given, NAME_FIELDS)
+    form = forms.Form.of(sent, NAME_FIELDS)
     app_state.attempts.count(request, Limits.SIGN_UP)
     with transaction(app_state) as conn:
         try:
@@ -241,20 +227,25 @@ def sign_up(request: Request, app_state: AppState, given: forms.Sent) -> Respons
         form.values["name"],
         str(kept["address"]) if kept["address"] else None,
     )
-    providers = [one.provider for one in app_state.providers.values()]
-    domains = {domain for one in providers if one.issuer == proved.issuer for domain in one.domains}
+    providers = [client.provider for client in app_state.providers.values()]
+    domains = {
+        domain
+        for provider in providers
+        if provider.issuer == proved.issuer
+        for domain in provider.domains
+    }
     try:
-        asked = NewPerson.model_validate({name: form.values[name] for name in ("name", "code")})
+        person = NewPerson.model_validate({name: form.values[name] for name in ("name", "code")})
         with transaction(app_state) as conn:
             user, _ = leagues_sign_up.sign_up(
-                conn, sign_up_mode.sign_up_mode(request), asked, identity=proved, domains=domains
+                conn, sign_up_mode.sign_up_mode(request), person, identity=proved, domains=domains
             )
     except (ValidationError, LadderError) as error:
         if isinstance(error, Conflict) and error.field == "address":
             error = Conflict(HAS_ACCOUNT)
         form.add_errors(error)
         return name_page(request, app_state, form, kept)
-    onward = after_sign_up(asked.code, str(kept["next"]))
+    onward = after_sign_up(person.code, str(kept["next"]))
     return signed_in(request, app_state, user.id, onward, method=SignInMethod.IDENTITY)
 
 
@@ -263,23 +254,23 @@ def link_or_confirm(
 ) -> Response:
     """Links the identity to the person who began the visit, or confirms this person's session."""
     with transaction(app_state) as conn:
-        who = session.visitor_of_request(request, conn)
-        if who.user_id is None or who.user_id != step.user_id:
+        viewer = session.visitor_of_request(request, conn)
+        if viewer.user_id is None or viewer.user_id != step.user_id:
             return visit_problem(request, sign_in_steps.WRONG_STEP)
-        sessions.require_full_session(conn, who, request.state.session_id)
+        sessions.require_full_session(conn, viewer, request.state.session_id)
         if step.details["reason"] == "confirm":
-            return confirm_by_identity(request, conn, who.user_id, step, proved)
+            return confirm_by_identity(request, conn, viewer.user_id, step, proved)
         try:
-            confirmation.require_recent_confirmation(conn, who, request.state.session_id)
+            confirmation.require_recent_confirmation(conn, viewer, request.state.session_id)
         except ConfirmationNeeded:  # the way back here would meet a used state
             return redirect(f"/confirm?next={PAGE}")
         try:
-            identities.link_identity(conn, who.user_id, proved)
+            identities.link_identity(conn, viewer.user_id, proved)
         except Conflict as error:
             wrong = {"identity": formatting.sentence(error.message)}
-            return settings_page(request, conn, who, wrong=wrong)
+            return settings_page(request, conn, viewer, wrong=wrong)
         mailing.tell_change(
-            request, conn, who.user_id, "Your account has a new way to sign in: an identity."
+            request, conn, viewer.user_id, "Your account has a new way to sign in: an identity."
         )
     return redirect(f"{PAGE}?changed=identity#identities")
 
@@ -296,22 +287,18 @@ def confirm_by_identity(
 @router.post("/me/identities/{identity}/unlink")
 def unlink(
     request: Request,
+    viewer: ConfirmedVisitor,
     conn: Db,
-    who: Visitor,
     app_state: AppState,
     identity: IdentityKey,
-    form_token: FormToken = "",
 ) -> Response:
     """Unlinks an identity, unless it is the last credential."""
-    user_id = person_of_form(request, conn, who, form_token)
-    if user_id is None:
-        return redirect(TO_SIGN_IN)
-    confirmation.require_recent_confirmation(conn, who, request.state.session_id)
+    user_id = UserId(str(viewer.user_id))
     try:
         credentials.remove_identity(conn, user_id, IdentityId(identity), app_state.issuers)
     except Conflict as error:
         wrong = {"identity": formatting.sentence(error.message)}
-        return settings_page(request, conn, who, wrong=wrong)
+        return settings_page(request, conn, viewer, wrong=wrong)
     mailing.tell_change(request, conn, user_id, "An identity of your account was unlinked.")
     return redirect(f"{PAGE}?changed=removed#identities")
 

@@ -32,11 +32,11 @@ from services.http.live_answers import may_watch
 from services.http.path_parameters import MatchKey
 from services.http.problems import ProblemError
 from services.http.seat_logs import unpack_stored
+from services.tournaments.pages import PageChoice
 from services.web import form_texts, formatting
 from services.web.page_rendering import HEADERS, PageRoute, not_modified, render
 from services.web.session import Visitor
 from services.web.sharing import match_sharing
-from services.web.tournament_parts import PageChoice
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 Position = Annotated[int, Query(ge=0, le=1000)]

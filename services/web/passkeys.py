@@ -7,47 +7,48 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Form, Request, Response
+from fastapi import APIRouter, Depends, Form, Request, Response
 from fastapi.responses import JSONResponse
 
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import PasskeyId, UserId
-from ladder.people import confirmation, credentials, passkeys, sessions, users
+from ladder.people import confirmation, credentials, passkeys, users
 from ladder.people.passkeys import MOST_ANSWER_CHARACTERS, PasskeySite
 from ladder.people.sessions import SignInMethod
 from services.http import mailing
 from services.http.app_state import AppState, Db, State, app_state_of, transaction
 from services.http.attempt_limits import Limits
+from services.http.auth import Known
 from services.http.path_parameters import PasskeyKey
 from services.web import formatting, forms, session
 from services.web.account import redirect, safe_redirect_path
 from services.web.confirm import confirmation_page
 from services.web.page_rendering import PageRoute, render
-from services.web.session import Visitor
+from services.web.session import ConfirmedVisitor, FullVisitor
 from services.web.sign_in import sign_in_page, signed_in
-from services.web.sign_in_settings import PAGE, TO_SIGN_IN, person_of_form, settings_page
+from services.web.sign_in_settings import PAGE, settings_page
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
-FormToken = Annotated[str, Form(max_length=200)]
 Onward = Annotated[str, Form(alias="next", max_length=500)]
 DeviceAnswer = Annotated[str, Form(max_length=MOST_ANSWER_CHARACTERS)]
 
 
 def site_of(request: Request) -> PasskeySite:
     """The site of the passkeys. Raises NotFound where browsers offer none."""
-    found = passkeys.site_of(app_state_of(request).settings.base_url)
-    if found is None:
+    site = passkeys.site_of(app_state_of(request).settings.base_url)
+    if site is None:
         raise NotFound
-    return found
+    return site
+
+
+Site = Annotated[PasskeySite, Depends(site_of)]
 
 
 @router.get("/me/passkeys/new")
-def show_new_passkey(request: Request, conn: Db, who: Visitor) -> Response:
+def show_new_passkey(
+    request: Request, viewer: Known, site: Site, confirmed: ConfirmedVisitor
+) -> Response:
     """Shows the form for a name, after a confirmation."""
-    if who.user_id is None:
-        return redirect(formatting.sign_in_address("/me/passkeys/new"))
-    site_of(request)
-    confirmation.require_recent_confirmation(conn, who, request.state.session_id)
     return new_passkey_page(request)
 
 
@@ -64,36 +65,29 @@ def new_passkey_page(request: Request, name: str = "", wrong: str | None = None)
 
 @router.post("/me/passkeys/options")
 def begin_registration(
-    request: Request, conn: Db, who: Visitor, form_token: FormToken = ""
+    request: Request, viewer: ConfirmedVisitor, conn: Db, site: Site
 ) -> Response:
     """The options for a new passkey."""
-    user_id = person_of_form(request, conn, who, form_token)
-    if user_id is None:
-        return redirect(TO_SIGN_IN)
-    confirmation.require_recent_confirmation(conn, who, request.state.session_id)
-    user = users.get_user(conn, user_id)
+    user = users.get_user(conn, UserId(str(viewer.user_id)))
     browser = session.browser_digest(request)
-    return JSONResponse(passkeys.begin_registration(conn, site_of(request), user, browser))
+    return JSONResponse(passkeys.begin_registration(conn, site, user, browser))
 
 
 @router.post("/me/passkeys")
 def finish_registration(
     request: Request,
+    viewer: ConfirmedVisitor,
     conn: Db,
-    who: Visitor,
+    site: Site,
     name: Annotated[str, Form(max_length=200)] = "",
     answer: DeviceAnswer = "",
-    form_token: FormToken = "",
 ) -> Response:
     """Stores the new passkey."""
-    user_id = person_of_form(request, conn, who, form_token)
-    if user_id is None:
-        return redirect(TO_SIGN_IN)
-    confirmation.require_recent_confirmation(conn, who, request.state.session_id)
+    user_id = UserId(str(viewer.user_id))
     browser = session.browser_digest(request)
     try:
         title = forms.parse_name(name.strip())
-        passkeys.finish_registration(conn, site_of(request), user_id, browser, answer, title)
+        passkeys.finish_registration(conn, site, user_id, browser, answer, title)
     except (Invalid, Conflict) as error:
         return new_passkey_page(request, name, formatting.sentence(error.message))
     mailing.tell_change(request, conn, user_id, "Your account has a new passkey.")
@@ -103,59 +97,57 @@ def finish_registration(
 @router.post("/me/passkeys/{passkey}/remove")
 def remove_passkey(
     request: Request,
+    viewer: ConfirmedVisitor,
     conn: Db,
-    who: Visitor,
     app_state: AppState,
     passkey: PasskeyKey,
-    form_token: FormToken = "",
 ) -> Response:
     """Removes a passkey, unless it is the last credential."""
-    user_id = person_of_form(request, conn, who, form_token)
-    if user_id is None:
-        return redirect(TO_SIGN_IN)
-    confirmation.require_recent_confirmation(conn, who, request.state.session_id)
+    user_id = UserId(str(viewer.user_id))
     try:
         credentials.remove_passkey(conn, user_id, PasskeyId(passkey), app_state.issuers)
     except Conflict as error:
         wrong = {"passkey": formatting.sentence(error.message)}
-        return settings_page(request, conn, who, wrong=wrong)
+        return settings_page(request, conn, viewer, wrong=wrong)
     mailing.tell_change(request, conn, user_id, "A passkey of your account was removed.")
     return redirect(f"{PAGE}?changed=removed#passkeys")
 
 
 @router.post("/sign-in/passkey/options")
-def begin_sign_in(request: Request, app_state: AppState, form_token: FormToken = "") -> Response:
+def begin_sign_in(request: Request, app_state: AppState, site: Site) -> Response:
     """The options for signing in with any passkey of this site."""
-    session.check_form(request, form_token)
     app_state.attempts.check(request, Limits.SIGN_IN)
     app_state.attempts.count(request, Limits.PASSKEY)
     with transaction(app_state) as conn:
         browser = session.browser_digest(request)
-        return JSONResponse(passkeys.begin_sign_in(conn, site_of(request), browser))
+        return JSONResponse(passkeys.begin_sign_in(conn, site, browser))
 
 
 @router.post("/sign-in/passkey")
 def finish_sign_in(
     request: Request,
     app_state: AppState,
+    site: Site,
     answer: DeviceAnswer = "",
-    form_token: FormToken = "",
     onward: Onward = "/me",
 ) -> Response:
     """Signs the person of the passkey in."""
-    session.check_form(request, form_token)
-    found = person_of_answer(request, app_state, answer)
-    if isinstance(found, Invalid):
-        return sign_in_page(request, onward, wrong=formatting.sentence(found.message))
-    return signed_in(request, app_state, found, onward, method=SignInMethod.PASSKEY)
+    person = person_of_answer(request, app_state, site, answer)
+    if isinstance(person, Invalid):
+        return sign_in_page(request, onward, wrong=formatting.sentence(person.message))
+    return signed_in(request, app_state, person, onward, method=SignInMethod.PASSKEY)
 
 
 def person_of_answer(
-    request: Request, app_state: State, answer: str, user_id: UserId | None = None
+    request: Request,
+    app_state: State,
+    site: PasskeySite,
+    answer: str,
+    user_id: UserId | None = None,
 ) -> UserId | Invalid:
     """The person whose passkey signed, or why not. The challenge is used up in both cases."""
     app_state.attempts.check(request, Limits.SIGN_IN)
-    site, browser = site_of(request), session.browser_digest(request)
+    browser = session.browser_digest(request)
     with transaction(app_state) as conn:
         try:
             return passkeys.finish_sign_in(conn, site, browser, answer, user_id)
@@ -166,38 +158,27 @@ def person_of_answer(
 
 
 @router.post("/confirm/passkey/options")
-def begin_confirmation(
-    request: Request, conn: Db, who: Visitor, form_token: FormToken = ""
-) -> Response:
+def begin_confirmation(request: Request, viewer: FullVisitor, conn: Db, site: Site) -> Response:
     """The options for confirming with a passkey of this person."""
-    user_id = person_of_form(request, conn, who, form_token)
-    if user_id is None:
-        return redirect(TO_SIGN_IN)
     browser = session.browser_digest(request)
-    return JSONResponse(passkeys.begin_sign_in(conn, site_of(request), browser, user_id))
+    return JSONResponse(passkeys.begin_sign_in(conn, site, browser, viewer.user_id))
 
 
 @router.post("/confirm/passkey")
 def finish_confirmation(
     request: Request,
     app_state: AppState,
+    viewer: FullVisitor,
+    site: Site,
     answer: DeviceAnswer = "",
-    form_token: FormToken = "",
     onward: Onward = "/me",
 ) -> Response:
     """Confirms this session with a passkey."""
-    session.check_form(request, form_token)
+    user_id = UserId(str(viewer.user_id))
+    person = person_of_answer(request, app_state, site, answer, user_id)
     with transaction(app_state) as conn:
-        who = session.visitor_of_request(request, conn)
-        if who.user_id is None:
-            return redirect(TO_SIGN_IN)
-        sessions.require_full_session(conn, who, request.state.session_id)
-    found = person_of_answer(request, app_state, answer, who.user_id)
-    with transaction(app_state) as conn:
-        if isinstance(found, Invalid):
-            wrong = formatting.sentence(found.message)
-            return confirmation_page(request, conn, who.user_id, onward, wrong)
-        confirmation.confirm_session(
-            conn, who.user_id, request.state.session_id, SignInMethod.PASSKEY
-        )
+        if isinstance(person, Invalid):
+            wrong = formatting.sentence(person.message)
+            return confirmation_page(request, conn, user_id, onward, wrong)
+        confirmation.confirm_session(conn, user_id, request.state.session_id, SignInMethod.PASSKEY)
     return redirect(safe_redirect_path(onward))

@@ -10,17 +10,17 @@ from fastapi import APIRouter, Query, Request, Response
 
 from ladder.database.db import Connection
 from ladder.errors import LadderError
-from ladder.people import confirmation
+from ladder.ids import UserId
 from ladder.people.records import STRANGER, Viewer
 from ladder.privacy import account_fate
 from ladder.privacy.rules import RULES
 from services.http import privacy
 from services.http.app_state import AppState, Db, transaction
+from services.http.auth import Anyone, Known
 from services.http.problems import ProblemError
 from services.web import form_texts, forms, session
-from services.web.account import redirect
 from services.web.page_rendering import PageRoute, render
-from services.web.session import Visitor
+from services.web.session import ConfirmedVisitor
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 LINK_SECONDS: Final = 3600
@@ -28,74 +28,65 @@ FIELDS: Final = {"name": ""}
 
 
 @router.get("/privacy")
-def show_privacy(request: Request, who: Visitor) -> Response:
+def show_privacy(request: Request, viewer: Anyone) -> Response:
     """Shows what is kept about people, how long, and what a deletion leaves."""
     return render(request, "privacy.html", rules=[rule for rule in RULES if rule.about])
 
 
 @router.get("/me/data")
-def show_data(request: Request, conn: Db, who: Visitor) -> Response:
+def show_data(request: Request, conn: Db, viewer: Known) -> Response:
     """Shows the link to the export, and the form that deletes the account."""
-    if who.user_id is None:
-        return redirect("/sign-in?next=/me/data")
-    return data_page(request, conn, who, forms.Form(dict(FIELDS)))
+    return data_page(request, conn, viewer, forms.Form(dict(FIELDS)))
 
 
 @router.get("/me/data/export")
 def export_data(
     request: Request,
     app_state: AppState,
+    viewer: ConfirmedVisitor,
     until: Annotated[int, Query(ge=0, le=1 << 40)] = 0,
     signature: Annotated[str, Query(max_length=100)] = "",
 ) -> Response:
     """Sends the zip file. The link is valid for an hour, and for the person who made it."""
     session.refuse_other_sites(request)
-    with transaction(app_state) as conn:
-        who = session.visitor_of_request(request, conn)
-        if who.user_id is None:
-            return redirect("/sign-in?next=/me/data")
-        confirmation.require_recent_confirmation(conn, who, request.state.session_id)
-    right = hmac.compare_digest(signature, export_signature(request, who, until))
-    if not right or until < time.time():
+    is_right = hmac.compare_digest(signature, export_signature(request, viewer, until))
+    if not is_right or until < time.time():
         raise ProblemError("forbidden", form_texts.EXPORT_LINK_OVER)
-    return privacy.export_response(app_state, who)
+    return privacy.export_response(app_state, viewer)
 
 
 @router.post("/me/data/delete")
-def delete_account(request: Request, app_state: AppState, given: forms.Sent) -> Response:
+def delete_account(
+    request: Request, app_state: AppState, viewer: ConfirmedVisitor, sent: forms.Sent
+) -> Response:
     """Deletes the visitor's account and signs all browsers out. Asks for the credential again."""
-    with transaction(app_state) as conn:
-        who = session.visitor_of_request(request, conn)
-        if who.user_id is None:
-            return redirect("/sign-in?next=/me/data")
-        confirmation.require_recent_confirmation(conn, who, request.state.session_id)
-    form = forms.Form.of(given, FIELDS)
+    form = forms.Form.of(sent, FIELDS)
     try:
-        pseudonym = privacy.delete_account(app_state, who, form.values["name"])
+        pseudonym = privacy.delete_account(app_state, viewer, form.values["name"])
     except LadderError as error:
         form.add_errors(error)
         with transaction(app_state) as conn:
-            return data_page(request, conn, who, form)
+            return data_page(request, conn, viewer, form)
     request.state.viewer = STRANGER
     response = render(request, "account_deleted.html", pseudonym=pseudonym)
     session.delete_cookie(request, response, session.SESSION)
     return response
 
 
-def data_page(request: Request, conn: Connection, who: Viewer, form: forms.Form) -> Response:
+def data_page(request: Request, conn: Connection, viewer: Viewer, form: forms.Form) -> Response:
     """The visitor's page on their data."""
-    assert who.user_id is not None
     until = int(time.time()) + LINK_SECONDS
+    signature = export_signature(request, viewer, until)
     return render(
         request,
         "my_data.html",
         status=422 if form.wrong else 200,
         form=form,
-        fate=account_fate.preview_erasure(conn, who.user_id),
-        export=f"/me/data/export?until={until}&signature={export_signature(request, who, until)}",
+        fate=account_fate.preview_erasure(conn, UserId(str(viewer.user_id))),
+        export=f"/me/data/export?until={until}&signature={signature}",
     )
 
 
-def export_signature(request: Request, who: Viewer, until: int) -> str:
+def export_signature(request: Request, viewer: Viewer, until: int) -> str:
     """The part of the link that only this site can make, for this person and time."""
-    return session.sign_text(request, "export", f"{who.user_id}:{until}")
+    return session.sign_text(request, "export", f"{viewer.user_id}:{until}")

@@ -15,19 +15,18 @@ from ladder.people.sessions import SignInMethod
 from services.http import mailing
 from services.http.app_state import AppState, Db, State, transaction
 from services.http.attempt_limits import Limits
+from services.http.auth import Anyone
 from services.web import session
 from services.web.account import redirect
 from services.web.page_rendering import PageRoute, render
-from services.web.session import Visitor
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 AFTER: Final = "/me/account?changed=recovered#password"
 Secret = Annotated[str, Path(max_length=100)]
-FormToken = Annotated[str, Form(max_length=200)]
 
 
 @router.get("/recover")
-def show_recovery(request: Request, app_state: AppState, who: Visitor) -> Response:
+def show_recovery(request: Request, app_state: AppState, viewer: Anyone) -> Response:
     """Shows the ways back into an account."""
     return recovery_page(request, app_state)
 
@@ -51,10 +50,8 @@ def recover_by_code(
     request: Request,
     app_state: AppState,
     code: Annotated[str, Form(max_length=200)] = "",
-    form_token: FormToken = "",
 ) -> Response:
     """Signs the person of a recovery code in."""
-    session.check_form(request, form_token)
     app_state.attempts.check(request, Limits.RECOVERY)
     try:
         with transaction(app_state) as conn:
@@ -70,10 +67,8 @@ def mail_recovery_link(
     request: Request,
     app_state: AppState,
     address: Annotated[str, Form(max_length=300)] = "",
-    form_token: FormToken = "",
 ) -> Response:
     """Mails a link if an account has the address. The answer never says whether one does."""
-    session.check_form(request, form_token)
     mailer = app_state.mailer
     if mailer is None:
         raise NotFound
@@ -85,10 +80,10 @@ def mail_recovery_link(
 
     def send() -> None:
         with transaction(app_state) as conn:
-            made = recovery.create_mailed_link(conn, normal)
-        if made is not None:
-            what = "With this link you sign in again. It is valid for 30 minutes."
-            mailer.send_link(made[0], "Sign in again", f"/recover/{made[1]}", what)
+            link = recovery.create_mailed_link(conn, normal)
+        if link is not None:
+            text = "With this link you sign in again. It is valid for 30 minutes."
+            mailer.send_link(link[0], "Sign in again", f"/recover/{link[1]}", text)
 
     mailer.later(send)
     return recovery_page(request, app_state, sent_to=normal)
@@ -105,7 +100,7 @@ def lead_to_recovery() -> Response:
 
 
 @router.get("/recover/{secret}")
-def show_link(request: Request, conn: Db, who: Visitor, secret: Secret) -> Response:
+def show_link(request: Request, conn: Db, viewer: Anyone, secret: Secret) -> Response:
     """Asks before the link is used: programs that check mails open links too."""
     try:
         user = recovery.person_of_link(conn, secret)
@@ -115,11 +110,8 @@ def show_link(request: Request, conn: Db, who: Visitor, secret: Secret) -> Respo
 
 
 @router.post("/recover/{secret}")
-def recover_by_link(
-    request: Request, app_state: AppState, secret: Secret, form_token: FormToken = ""
-) -> Response:
+def recover_by_link(request: Request, app_state: AppState, secret: Secret) -> Response:
     """Signs the person of the link in."""
-    session.check_form(request, form_token)
     try:
         with transaction(app_state) as conn:
             user_id = recovery.use_link(conn, secret)

@@ -33,6 +33,7 @@ from services.moderation import pages as moderation_pages
 from services.moderation.operations import operations as moderation_operations
 from services.notices import pages as notice_pages
 from services.notices.operations import operations as notice_operations
+from services.people import pages as people_pages
 from services.people.operations import operations as people_operations
 from services.rosters import pages as roster_pages
 from services.rosters.operations import operations as roster_operations
@@ -40,10 +41,11 @@ from services.scrims import pages as scrim_pages
 from services.scrims.operations import operations as scrim_operations
 from services.teams import pages as team_pages
 from services.teams.operations import operations as team_operations
+from services.tournaments import pages as tournament_pages
+from services.tournaments import screens as tournament_screens
 from services.tournaments.operations import operations as tournament_operations
 from services.web import (
     account,
-    administration,
     api_reference,
     atom_feeds,
     certainty,
@@ -57,20 +59,14 @@ from services.web import (
     home,
     identities,
     live,
-    mail_address,
     matches,
-    new_tournament,
     passkeys,
     pictures,
     privacy,
     recover,
     season_charts,
-    shows,
     sign_in,
     sign_in_settings,
-    sign_up_address,
-    tournament_lists,
-    tournaments,
 )
 from services.web.operation_forms import form_routes
 from services.web.page_rendering import FOLDER, PageRoute, problem_page, render
@@ -125,9 +121,7 @@ PARTS = (
     *(confirm, device, upload_page, certainty),
     api_reference,
     *(finding, documents, atom_feeds, privacy),
-    administration,
-    *(passkeys, identities, recover, mail_address, sign_up_address),
-    *(new_tournament, shows, tournament_lists, tournaments),
+    *(passkeys, identities, recover),
     *(home, season_charts),
 )
 FEATURES = (
@@ -156,6 +150,9 @@ ROUTERS = (
     notice_pages.router,
     scrim_pages.router,
     comparison_pages.router,
+    people_pages.router,
+    tournament_pages.router,
+    tournament_screens.router,
     *(form_routes(operations) for operations in FEATURES),
 )
 

@@ -5,36 +5,40 @@ from __future__ import annotations
 from typing import Annotated, Final
 from urllib.parse import parse_qs, urlencode
 
-from fastapi import APIRouter, Form, Query, Request, Response
+from fastapi import APIRouter, Form, Path, Query, Request, Response
 from pydantic import ValidationError
 
-from ladder.errors import LadderError
+from ladder.errors import Invalid, LadderError, NotFound
 from ladder.ids import TokenId, UserId
 from ladder.leagues.sign_up import SignUpMode
-from ladder.people import account_blocks, passkeys, tokens
+from ladder.mail import domain_of, normal_address
+from ladder.people import account_blocks, mail_addresses, one_time_links, passkeys, tokens
 from ladder.people.identity_providers import IdentityProvider
+from ladder.people.one_time_links import LinkPurpose
 from ladder.people.request_models import SignUp
 from ladder.people.sessions import SignInMethod
 from services.http import sign_in as http_sign_in
 from services.http import sign_up_mode
 from services.http.app_state import AppState, Db, State, app_state_of, transaction
 from services.http.attempt_limits import Limits
+from services.http.auth import Anyone
 from services.http.foreign_urls import split_url
 from services.web import form_texts, forms, session
 from services.web.account import redirect, safe_redirect_path
 from services.web.page_rendering import PageRoute, render
-from services.web.session import Visitor
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
+SIGN_UP_SUBJECT: Final = "Sign up"
+SIGN_UP_TEXT: Final = "With this link you make your account. It is valid for 24 hours."
 SIGN_UP_FIELDS: Final = {"name": "", "password": "", "code": "", "link": "", "address": ""}
 
 
 @router.get("/sign-in")
 def show_sign_in(
-    request: Request, who: Visitor, onward: Annotated[str, Query(alias="next")] = "/me"
+    request: Request, viewer: Anyone, onward: Annotated[str, Query(alias="next")] = "/me"
 ) -> Response:
     """Shows the form. A visitor who is signed in is redirected."""
-    if who.user_id:
+    if viewer.user_id:
         return redirect(safe_redirect_path(onward))
     return sign_in_page(request, onward)
 
@@ -46,20 +50,18 @@ def sign_in(
     token: Annotated[str, Form(max_length=200)] = "",
     name: Annotated[str, Form(max_length=200)] = "",
     password: Annotated[str, Form(max_length=1000)] = "",
-    form_token: Annotated[str, Form(max_length=200)] = "",
     onward: Annotated[str, Form(alias="next", max_length=500)] = "/me",
 ) -> Response:
     """Creates a session from name and password, or from a pasted token."""
-    session.check_form(request, form_token)
     if token:
         app_state.attempts.check(request, Limits.SIGN_IN)
         with transaction(app_state) as conn:
-            found = tokens.valid_token(conn, token.strip())
+            valid_token = tokens.valid_token(conn, token.strip())
             account_blocks.refuse_blocked_token(conn, token.strip())
-        if found is None:
+        if valid_token is None:
             app_state.attempts.count(request, Limits.SIGN_IN)
             return sign_in_page(request, onward, wrong_token=form_texts.LOGIN_FAILED)
-        return signed_in(request, app_state, found.user_id, onward, found.id)
+        return signed_in(request, app_state, valid_token.user_id, onward, valid_token.id)
     user_id = http_sign_in.user_of_password(request, app_state, name.strip(), password)
     if user_id is None:
         return sign_in_page(request, onward, name=name, wrong=form_texts.SIGN_IN_FAILED)
@@ -90,7 +92,7 @@ def sign_in_page(
 
 def providers_of(request: Request) -> list[IdentityProvider]:
     """The configured identity providers."""
-    return [one.provider for one in app_state_of(request).providers.values()]
+    return [client.provider for client in app_state_of(request).providers.values()]
 
 
 def has_passkeys(request: Request) -> bool:
@@ -114,45 +116,39 @@ def signed_in(
 
 
 @router.post("/sign-out")
-def sign_out(
-    request: Request,
-    conn: Db,
-    who: Visitor,
-    form_token: Annotated[str, Form(max_length=200)] = "",
-) -> Response:
+def sign_out(request: Request, conn: Db, viewer: Anyone) -> Response:
     """Ends the session of this browser."""
-    session.check_form(request, form_token)
     response = redirect("/")
-    session.end_session(request, response, conn, who)
+    session.end_session(request, response, conn, viewer)
     return response
 
 
 @router.get("/sign-up")
 def show_sign_up(
     request: Request,
-    who: Visitor,
+    viewer: Anyone,
     onward: Annotated[str, Query(alias="next")] = "/upload",
     code: Annotated[str, Query(max_length=200)] = "",
 ) -> Response:
     """Shows the form for a new account."""
-    if who.user_id:
+    if viewer.user_id:
         return redirect(safe_redirect_path(onward))
     return sign_up_page(request, onward, forms.Form({**SIGN_UP_FIELDS, "code": code}))
 
 
 @router.post("/sign-up")
-def sign_up(request: Request, app_state: AppState, given: forms.Sent) -> Response:
+def sign_up(request: Request, app_state: AppState, sent: forms.Sent) -> Response:
     """Creates a person and signs them in."""
-    form = forms.Form.of(given, SIGN_UP_FIELDS)
-    onward = str(given.get("next", "/upload"))[:500]
+    form = forms.Form.of(sent, SIGN_UP_FIELDS)
+    onward = str(sent.get("next", "/upload"))[:500]
     try:
         values = {"name": form.values["name"], "code": form.values["code"]}
-        asked = SignUp.model_validate({**values, "password": str(given.get("password", ""))})
-        user, _ = http_sign_in.sign_up(request, app_state, asked, form.values["link"])
+        person = SignUp.model_validate({**values, "password": str(sent.get("password", ""))})
+        user, _ = http_sign_in.sign_up(request, app_state, person, form.values["link"])
     except (ValidationError, LadderError) as error:
         form.add_errors(error)
         return sign_up_page(request, onward, form)
-    return signed_in(request, app_state, user.id, after_sign_up(asked.code, onward))
+    return signed_in(request, app_state, user.id, after_sign_up(person.code, onward))
 
 
 def after_sign_up(code: str, onward: str) -> str:
@@ -190,3 +186,52 @@ def sign_up_page(
         address=address,
         sent_to=sent_to,
     )
+
+
+@router.post("/sign-up/address")
+def mail_sign_up_link(
+    request: Request,
+    app_state: AppState,
+    address: Annotated[str, Form(max_length=300)] = "",
+) -> Response:
+    """Mails a link if the address may sign up. The answer never says whether it may."""
+    mailer = app_state.mailer
+    if mailer is None or sign_up_mode.sign_up_mode(request) is not SignUpMode.DOMAIN:
+        raise NotFound
+    app_state.attempts.count(request, Limits.SIGN_UP)
+    form = forms.Form(dict(SIGN_UP_FIELDS))
+    try:
+        normal = normal_address(address.strip())
+    except Invalid as error:
+        form.add_errors(error)
+        return sign_up_page(request, "/upload", form)
+    app_state.attempts.count(request, Limits.MAIL, normal)
+    domains = sign_up_mode.mail_domains(request)
+
+    def send() -> None:
+        if domain_of(normal) not in domains:
+            return
+        with transaction(app_state) as conn:
+            sent = one_time_links.count_links_to(
+                conn, normal, LinkPurpose.SIGN_UP, mail_addresses.HOUR
+            )
+            if sent >= mail_addresses.MAILS_AN_HOUR:
+                return
+            _, secret = one_time_links.create_link(conn, LinkPurpose.SIGN_UP, address=normal)
+        mailer.send_link(normal, SIGN_UP_SUBJECT, f"/sign-up/with/{secret}", SIGN_UP_TEXT)
+
+    mailer.later(send)
+    return sign_up_page(request, "/upload", form, sent_to=normal)
+
+
+@router.get("/sign-up/with/{secret}")
+def show_link(
+    request: Request, conn: Db, viewer: Anyone, secret: Annotated[str, Path(max_length=100)]
+) -> Response:
+    """The form for name and password of a person who proved an address."""
+    try:
+        link = one_time_links.read_link(conn, LinkPurpose.SIGN_UP, secret)
+    except NotFound as error:
+        return render(request, "mail_link.html", status=404, address=None, wrong=error.message)
+    form = forms.Form({**SIGN_UP_FIELDS, "link": secret})
+    return sign_up_page(request, "/upload", form, address=link.address or "")

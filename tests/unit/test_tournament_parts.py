@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ladder.ids import TournamentId
 from ladder.tournaments.formats.records import Key
+from services.tournaments.pages import PageChoice, part_of
 from services.web.state_chips import tournament_chip
-from services.web.tournament_parts import PageChoice, part_of
 
 CHOICE = PageChoice(TournamentId("trn_1"), "1.5", pairings=3, places=2)
 

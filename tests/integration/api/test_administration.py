@@ -181,12 +181,12 @@ def test_the_pages_of_administrators_act(world: World, admin: Browser) -> None:
     admin.submit(person, f"{person}/unblock")
     made = admin.send(person, f"{person}/recovery-link", reason="lost the phone")
     assert "/recover/" in made.text
-    fields = {"sign_up": "invitation", "quota.uploads": "7"}
+    fields = {"sign_up": "invitation", "uploads": "7"}
     saved = admin.send("/admin/settings", "/admin/settings", **fields)
     assert saved.status_code == 200
     settings = world.client("admin").get("/v1/admin/settings")
     assert (settings["sign_up"], settings["quotas"]["uploads"]) == ("invitation", 7)
-    wrong = admin.send("/admin/settings", "/admin/settings", **{"quota.uploads": "many"})
+    wrong = admin.send("/admin/settings", "/admin/settings", uploads="many")
     assert wrong.status_code == 422
     assert "block-account" in admin.get("/admin/audits").text
     with browse(world, "host") as host:

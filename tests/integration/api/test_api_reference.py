@@ -10,7 +10,7 @@ import httpx
 
 from ladder.leagues.settings import NewLeague
 from services.cli.operations import Document, Request, read_values
-from services.web import api_examples
+from services.web import api_reference
 from tests.integration.api.shared import http as http
 from tests.integration.api.shared import world as world
 
@@ -44,13 +44,13 @@ def test_examples_are_calls_that_work(http: httpx.Client) -> None:
     document = http.get("/openapi.json").json()
     schemas = document["components"]["schemas"]
     found = document["paths"]["/v1/leagues"]["post"]
-    example = api_examples.example_of("POST", "/v1/leagues", found, schemas)
+    example = api_reference.example_of("POST", "/v1/leagues", found, schemas)
     body = shlex.split(example.curl)[shlex.split(example.curl).index("-d") + 1]
     NewLeague.model_validate_json(body)
     assert '"Authorization: Bearer $PECK_TOKEN"' in example.curl
     upload = document["paths"]["/v1/agents/{agent}/submissions"]["post"]
-    told = api_examples.example_of("POST", "/v1/agents/{agent}/submissions", upload, schemas).curl
-    sent = api_examples.example_of("POST", "/v1/leagues", found, schemas).command
+    told = api_reference.example_of("POST", "/v1/agents/{agent}/submissions", upload, schemas).curl
+    sent = api_reference.example_of("POST", "/v1/leagues", found, schemas).command
     assert sent is not None
     texts, request = shlex.split(sent)[2:], Request()
     read_values(Document(document, "").operations["create-league"].fields(), texts, request)

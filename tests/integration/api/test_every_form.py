@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from services.web import form_texts
+from services.web.page_rendering import FORMS_WITH_FILES
 from tests.integration.api.browsing import browse
 from tests.integration.api.route_walk.forms import EXPORTS, FORMS, PEOPLE
 from tests.integration.api.shared import fresh_world as fresh_world
@@ -46,6 +48,17 @@ def test_every_form_answers_each_person_as_the_table_says(fresh_world: World) ->
                 answer = browser.http.post(address, data=sent, follow_redirects=False)
                 got[path_of(address)].append(str(answer.status_code))
     assert differences(got, FORMS) == []
+
+
+def test_every_form_without_its_token_is_refused(fresh_world: World) -> None:
+    with browse(fresh_world, "host") as browser:
+        accepted = [
+            address
+            for method, address in requests(values_of(fresh_world))
+            if method == "POST" and path_of(address) not in FORMS_WITH_FILES
+            if form_texts.STALE_FORM not in browser.http.post(address, data={"name": "x"}).text
+        ]
+    assert accepted == []
 
 
 def test_every_export_answers_each_person_as_the_table_says(fresh_world: World) -> None:

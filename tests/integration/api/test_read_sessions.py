@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from fastapi.routing import APIRoute
 
 from services.web import form_texts, routes
@@ -12,7 +11,7 @@ from services.web.session import FORMS_OF_READERS
 from tests.integration.api.browsing import Browser, browse
 from tests.integration.api.shared import fresh_world as fresh_world
 from tests.integration.api.shared import world as world
-from tests.integration.api.test_every_page import ACTS, requests, tournament_of, values_of
+from tests.integration.api.test_every_page import requests, values_of
 from tests.integration.api.world import World
 
 FORMS = {
@@ -86,27 +85,3 @@ def test_a_session_for_scrims_sends_no_other_form(world: World) -> None:
         if status != 403 and LACKS_SCOPE not in text
     }
     assert wrong == {}
-
-
-@pytest.mark.parametrize("act", ["enter", "check-in", "withdraw"])
-def test_a_read_session_takes_no_part_in_a_tournament(world: World, act: str) -> None:
-    assert ACTS["/tournaments/{tournament}/{act}"] != act
-    reader = world.client("member").post(
-        "/v1/users/me/tokens", {"label": "reader", "scopes": ["read"]}
-    )
-    world.tokens["reader"] = reader["token"]
-    with browse(world, "reader") as browser:
-        token = browser.form_token("/me/account")
-        assert answer(browser, f"/tournaments/none/{act}", token)[0] == 403
-
-
-@pytest.mark.parametrize("act", ["enter", "check-in", "withdraw", "add", "disqualify"])
-def test_a_session_for_scrims_takes_no_part_in_a_tournament(world: World, act: str) -> None:
-    world.tokens["limited"] = world.client("host").post(
-        "/v1/users/me/tokens", {"label": "limited", "scopes": ["read", "scrims:write"]}
-    )["token"]
-    fields = {"agent": world.agents["private.host"], "reason": "a walk"}
-    with browse(world, "limited") as browser:
-        token = browser.form_token("/me/account")
-        path = f"/tournaments/{tournament_of(world)}/{act}"
-        assert LACKS_SCOPE in answer(browser, path, token, **fields)[1]

@@ -138,7 +138,7 @@ def test_tournaments_of_more_leagues_need_no_more_queries_of_leagues(
 def test_the_list_of_all_tournaments_has_pages(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("services.web.tournament_lists.SHOWN", 1)
+    monkeypatch.setattr("services.tournaments.pages.SHOWN", 1)
     with browse(world, "stranger") as browser:
         assert "There is no tournament yet" in browser.get("/tournaments").text
         make(world, "First")

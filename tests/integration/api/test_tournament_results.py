@@ -11,7 +11,7 @@ from ladder.enums import Embargo
 from ladder.ids import AgentId, MatchId, TournamentId
 from ladder.reports import shown_publicly
 from ladder.tournaments import advance, course_acts, courses
-from services.web import tournament_parts
+from services.tournaments import pages
 from tests.integration.api.browsing import FIELD, browse
 from tests.integration.api.test_tournament_lists import finish, make, text_of
 from tests.integration.api.test_tournament_spoilers import make_cup, play
@@ -114,7 +114,7 @@ def test_places_over_all_stages_follow_the_end(world: World) -> None:
 
 
 def test_final_places_have_pages(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tournament_parts, "ROWS", 2)
+    monkeypatch.setattr(pages, "ROWS", 2)
     swiss = {"format": "swiss", "rounds": 1, "advance": 2}
     plan = {"stages": [swiss, {"format": "single_elimination"}]}
     with world.connect() as conn:
@@ -274,7 +274,7 @@ def test_a_host_disqualifies_the_champion_on_the_page(world: World, cup: Tournam
         page = browser.get(path).text
         form = page[page.index(f'action="{path}/disqualify"') :]
         fields = dict(FIELD.findall(form[: form.index("</form>")]))
-        browser.send(path, f"{path}/disqualify", **{**fields, "entrant": rival, "reason": "a test"})
+        browser.send(path, f"{path}/disqualify", **{**fields, "agent": rival, "reason": "a test"})
     assert answer_of(world, cup)["champion"] == member
     places = {one["agent_id"]: one["place"] for one in answer(world, cup, "entrants")}
     assert (places[member], places[rival]) == (1, 3)

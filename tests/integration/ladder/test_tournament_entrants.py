@@ -10,7 +10,7 @@ import pytest
 from ladder.entries import agent_names, entries
 from ladder.entries.agents import get_agent
 from ladder.enums import Embargo
-from ladder.errors import Conflict, Invalid
+from ladder.errors import Conflict
 from ladder.matches import history
 from ladder.people.records import Viewer
 from ladder.standings import leaderboard
@@ -199,24 +199,6 @@ def test_the_number_of_entrants_stays_after_the_lock(duels: Contest) -> None:
     course_acts.disqualify(duels.conn, cup.id, cup.agent_of(2), None, "a test")
     assert [one.entered for one in summarize(duels.conn, ADMIN, [cup.row])] == [6]
     assert summary_of(cup.view()).entered == 6
-
-
-def test_an_agent_that_left_is_not_found_by_its_name(duels: Contest) -> None:
-    cup = make_cup(duels, entry_rule="invitation")
-    agents = [duels.agent() for _ in range(4)]
-    for agent in agents:
-        duels.active(agent)
-        entrants.add_by_host(duels.conn, cup.id, get_agent(duels.conn, agent), None)
-    duels.conn.execute("update agents set name = 'Same' where id = any (%s)", (agents,))
-    course_acts.withdraw(duels.conn, cup.id, agents[0], None)
-    course_acts.disqualify(duels.conn, cup.id, agents[1], None, "a test")
-    with pytest.raises(Invalid, match="several teams"):
-        entrants.find_entrant(duels.conn, cup.id, "same")
-    course_acts.withdraw(duels.conn, cup.id, agents[2], None)
-    assert entrants.find_entrant(duels.conn, cup.id, "same") == agents[3]
-    for text in (agents[0], "nobody"):
-        with pytest.raises(Invalid, match="an entered or invited agent"):
-            entrants.find_entrant(duels.conn, cup.id, text)
 
 
 def test_refusals_call_a_tournament_with_a_hidden_end_running(duels: Contest) -> None:

@@ -30,19 +30,21 @@ def draw_bracket(
     assert view.course is not None
     drawn = bracket(view.course, stage)
     places = {box.key: (box.column * COLUMN + 1, HEAD + box.y * ROW - LINE) for box in drawn.boxes}
-    pairings = {one.key: one for one in view.course.pairings}
+    pairings = {pairing.key: pairing for pairing in view.course.pairings}
     width = max((x for x, _ in places.values()), default=0) + BOX + 2
     height = HEAD + drawn.height * ROW
     parts = [_titles(drawn.columns)]
     parts += [
-        _link(places[one.source], places[one.target])
-        for one in drawn.links
-        if one.takes is Takes.WINNER
+        _link(places[link.source], places[link.target])
+        for link in drawn.links
+        if link.takes is Takes.WINNER
     ]
     for box in drawn.boxes:
-        one = pairings[box.key]
-        made = _box(view, one, *places[box.key])
-        parts.append(_linked(view, one, made, address_of(one.key)) if address_of else made)
+        pairing = pairings[box.key]
+        drawing = _box(view, pairing, *places[box.key])
+        if address_of:
+            drawing = _linked(view, pairing, drawing, address_of(pairing.key))
+        parts.append(drawing)
     return Markup(
         '<svg class="bracket" role="group" aria-label="Bracket" width="{w}" height="{h}"'
         ' viewBox="0 0 {w} {h}">{parts}</svg>'
@@ -94,18 +96,18 @@ def _link(source: tuple[float, float], target: tuple[float, float]) -> Markup:
     )
 
 
-def _box(view: TournamentView, one: Pairing, x: float, y: float) -> Markup:
+def _box(view: TournamentView, pairing: Pairing, x: float, y: float) -> Markup:
     lines = []
     points: dict[int | None, float] = {}
-    if one.outcome is not None and str(one.key) in view.games:
-        points = dict(zip(one.outcome.order, one.outcome.points, strict=False))
-    entrants = one.entrants if len(one.entrants) > 1 else (*one.entrants, None)
+    if pairing.outcome is not None and str(pairing.key) in view.games:
+        points = dict(zip(pairing.outcome.order, pairing.outcome.points, strict=False))
+    entrants = pairing.entrants if len(pairing.entrants) > 1 else (*pairing.entrants, None)
     for n, number in enumerate(entrants[:2]):
-        is_bye = n >= len(one.entrants)
+        is_bye = n >= len(pairing.entrants)
         name = "bye" if is_bye else view.name(number)
-        if number is None and not is_bye and n < len(one.origins):
-            name = one.origins[n].text()
-        won = one.outcome is not None and one.outcome.order[:1] == (number,)
+        if number is None and not is_bye and n < len(pairing.origins):
+            name = pairing.origins[n].text()
+        won = pairing.outcome is not None and pairing.outcome.order[:1] == (number,)
         score = f"{points[number]:g}" if number in points else ""
         short = _short(name, BOX - 20 - 9.3 * len(score))
         whole = Markup("<title>{}</title>").format(name) if short != name else ""
@@ -114,7 +116,7 @@ def _box(view: TournamentView, one: Pairing, x: float, y: float) -> Markup:
                 '<text class="{}" x="{:.0f}" y="{:.1f}">{}{}</text>'
                 '<text class="{} points" x="{:.0f}" y="{:.1f}">{}</text>'
             ).format(
-                "won" if won else "open" if number is None else "lost" if one.outcome else "",
+                "won" if won else "open" if number is None else "lost" if pairing.outcome else "",
                 x + 8,
                 y + LINE * n + 14.5,
                 whole,
@@ -141,8 +143,8 @@ def _box(view: TournamentView, one: Pairing, x: float, y: float) -> Markup:
     )
 
 
-def _linked(view: TournamentView, one: Pairing, box: Markup, address: str) -> Markup:
-    names = " against ".join(view.name(number) for number in one.entrants)
+def _linked(view: TournamentView, pairing: Pairing, box: Markup, address: str) -> Markup:
+    names = " against ".join(view.name(number) for number in pairing.entrants)
     return Markup('<a href="{}" aria-label="{}">{}</a>').format(
-        address, f"{one.title}: {names}", box
+        address, f"{pairing.title}: {names}", box
     )

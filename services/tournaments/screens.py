@@ -1,30 +1,23 @@
-"""Shows of tournaments: the page for a screen at a secret address, and making such addresses."""
+"""The page for a screen that shows a tournament, at a secret address."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Header, Path, Query, Request, Response
-from pydantic import ValidationError
 
 from ladder.database.db import Connection
-from ladder.errors import LadderError
-from ladder.ids import TournamentShowId, UserId
 from ladder.tournaments import shows
 from ladder.tournaments.formats.plan import DoubleElimination, SingleElimination, describe_plan
-from ladder.tournaments.records import NewShow
 from ladder.tournaments.shows import Direction, SceneKind, Screen
-from services.http import auth, etags, permissions
+from services.http import etags, permissions
 from services.http.app_state import AppState, Db
-from services.http.path_parameters import MatchKey, ShowKey, TournamentKey
+from services.http.path_parameters import MatchKey
 from services.http.problems import ProblemError
-from services.web import forms, matches, tournaments
+from services.tournaments.bracket_svg import draw_bracket
+from services.web import forms, matches
 from services.web.account import redirect
-from services.web.bracket_svg import draw_bracket
-from services.web.forms import Form
 from services.web.page_rendering import PageRoute, render
-from services.web.session import Visitor
-from services.web.sharing import site_address
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 Secret = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{20,60}$")]
@@ -45,7 +38,11 @@ def show_screen(
         return Response(status_code=204, headers={"Cache-Control": "no-store"})
     screen = shows.read_screen(conn, secret)
     response = render(
-        request, "show.html", secret=secret, kinds=SceneKind, **_values(conn, screen, secret)
+        request,
+        "tournaments/show.html",
+        secret=secret,
+        kinds=SceneKind,
+        **_values(conn, screen, secret),
     )
     response.headers["Cache-Control"] = "no-store"
     response.headers["X-Robots-Tag"] = "noindex"
@@ -53,10 +50,10 @@ def show_screen(
 
 
 @router.post("/shows/{secret}")
-def move_screen(secret: Secret, conn: Db, given: forms.Sent) -> Response:
+def move_screen(secret: Secret, conn: Db, sent: forms.Sent) -> Response:
     """Moves the show, unless another screen moved it from this scene before."""
     try:
-        start, direction = int(str(given.get("from", ""))[:9]), Direction(str(given.get("go")))
+        start, direction = int(str(sent.get("from", ""))[:9]), Direction(str(sent.get("go")))
     except ValueError:
         raise ProblemError("not-found") from None
     shows.move_show(conn, secret, start, direction)
@@ -74,42 +71,10 @@ def send_shown_episode(
     accept_encoding: Annotated[str, Header()] = "",
 ) -> Response:
     """The frames of an episode that the show has come to."""
-    found, maker = shows.shown_game(conn, secret, match, position)
+    match_id, maker = shows.shown_game(conn, secret, match, position)
     return matches.send_episode(
-        found, conn, app_state, maker, position, False, if_none_match, accept_encoding
+        match_id, conn, app_state, maker, position, False, if_none_match, accept_encoding
     )
-
-
-@router.post("/tournaments/{tournament}/shows")
-def create_show(
-    request: Request, tournament: TournamentKey, conn: Db, who: Visitor, given: forms.Sent
-) -> Response:
-    """Makes a show and names its address, this once."""
-    auth.check_scopes(who, ("leagues:write",))
-    found = permissions.hosted_tournament(conn, who, tournament)
-    form = Form.of(given, tournaments.SHOW_FIELDS)
-    address = ""
-    try:
-        wanted = NewShow.model_validate({k: v for k, v in form.values.items() if v})
-        _, secret = shows.create_show(conn, found.id, UserId(str(who.user_id)), wanted)
-        address = f"{site_address(request)}/shows/{secret}"
-    except (ValidationError, LadderError) as error:
-        form.add_errors(error)
-    page = Form({**tournaments.ACTS, **form.values}, wrong=form.wrong)
-    response = tournaments.render_tournament(request, conn, who, found, page, address)
-    response.headers["Cache-Control"] = "no-store"
-    return response
-
-
-@router.post("/tournaments/{tournament}/shows/{show}/revoke")
-def revoke_show(
-    tournament: TournamentKey, show: ShowKey, conn: Db, who: Visitor, given: forms.Sent
-) -> Response:
-    """Ends a show."""
-    auth.check_scopes(who, ("leagues:write",))
-    found = permissions.hosted_tournament(conn, who, tournament)
-    shows.revoke_show(conn, found.id, TournamentShowId(show), who.user_id)
-    return redirect(f"/tournaments/{found.id}#shows")
 
 
 def _values(conn: Connection, screen: Screen, secret: str) -> dict[str, Any]:
@@ -117,10 +82,10 @@ def _values(conn: Connection, screen: Screen, secret: str) -> dict[str, Any]:
     values: dict[str, Any] = {
         "screen": screen,
         "view": view,
-        "found": view.tournament,
+        "tournament": view.tournament,
         "plan": describe_plan(view.tournament.plan),
         "pairing": screen.pairing,
-        "entered": [one for one in view.entrants if one.state == "entered"],
+        "entered": [entrant for entrant in view.entrants if entrant.state == "entered"],
         "shown": SHOWN,
         "match": None,
         "stage": None,
