@@ -79,12 +79,12 @@ class State:
     @property
     def issuers(self) -> frozenset[str]:
         """The issuers of the configured identity providers."""
-        return frozenset(one.provider.issuer for one in self.providers.values())
+        return frozenset(client.provider.issuer for client in self.providers.values())
 
 
 def app_state_of(request: Request) -> State:
-    found: State = request.app.state.peck
-    return found
+    state: State = request.app.state.peck
+    return state
 
 
 async def app_state(request: Request) -> State:
@@ -129,10 +129,10 @@ def connection(request: Request) -> Iterator[Connection]:
 
 
 @contextmanager
-def transaction(found: State) -> Iterator[Connection]:
+def transaction(state: State) -> Iterator[Connection]:
     """One transaction. Begins at once: on an idle connection the savepoints of ``ladder`` would
     become transactions and commit."""
-    with found.pool.connection(WAIT_SECONDS) as conn, conn.transaction():
+    with state.pool.connection(WAIT_SECONDS) as conn, conn.transaction():
         yield conn
 
 

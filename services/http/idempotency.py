@@ -39,14 +39,14 @@ class IdempotentRequest:
     def __init__(
         self,
         conn: Connection,
-        who: Viewer,
+        viewer: Viewer,
         key: str | None,
         request: Request,
         body_digest: str,
     ) -> None:
-        self.conn, self.who, self.key = conn, who, key
-        asked = f"{request.method} {request.url.path}?{request.url.query}\n{body_digest}"
-        self.digest = hashlib.sha256(asked.encode()).hexdigest()
+        self.conn, self.viewer, self.key = conn, viewer, key
+        line = f"{request.method} {request.url.path}?{request.url.query}\n{body_digest}"
+        self.digest = hashlib.sha256(line.encode()).hexdigest()
 
     def run(
         self,
@@ -59,7 +59,7 @@ class IdempotentRequest:
         ``keep`` returns the part to store, for answers that hold a secret. Errors are not stored:
         they leave the key unused.
         """
-        user_id = self.who.user_id
+        user_id = self.viewer.user_id
         if self.key is not None and user_id is not None:
             try:
                 kept = idempotency.begin_request(self.conn, user_id, self.key, self.digest)
@@ -81,11 +81,11 @@ def json_reply(body: object, status: int, *, repeated: bool) -> Response:
 
 
 async def idempotent_request(
-    request: Request, conn: Db, who: Anyone, key: IdempotencyKey = None
+    request: Request, conn: Db, viewer: Anyone, key: IdempotencyKey = None
 ) -> IdempotentRequest:
     """The dependency for routes with a JSON body."""
     body = await request.body()
-    return IdempotentRequest(conn, who, key, request, hashlib.sha256(body).hexdigest())
+    return IdempotentRequest(conn, viewer, key, request, hashlib.sha256(body).hexdigest())
 
 
 Idempotent = Annotated[IdempotentRequest, Depends(idempotent_request)]

@@ -68,6 +68,8 @@ class Form:
     record changed after the page showed it is refused, with both values."""
     prefix: str = ""
     """What the ids of its fields in HTML begin with, if another form of the page shares a name."""
+    is_button: bool = False
+    """Whether people see a button alone. Errors then stand above the page, not beside a field."""
     confirms: bool = False
     """Whether a person who has not just signed in gives a credential again first."""
 

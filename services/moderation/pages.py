@@ -57,13 +57,7 @@ class PreviewForm(Predicate):
     @model_validator(mode="before")
     @classmethod
     def _read_times(cls, filled_in: dict[str, Any]) -> dict[str, Any]:
-        zone = form_dates.parse_zone(filled_in.get("zone") or form_dates.UTC_NAME)
-        times = {
-            name: form_dates.parse_moment(filled_in[name], zone)
-            for name in ("since", "until")
-            if filled_in.get(name)
-        }
-        return {**filled_in, **times}
+        return form_dates.read_moments(filled_in, "since", "until")
 
     def predicate(self, values: Mapping[str, Any]) -> Predicate:
         agent = self.agent and disqualifications.find_agent_id(

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from markupsafe import Markup
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, Field
 
 from ladder.database.db import Connection
 from ladder.entries import agent_lookup, agent_names
@@ -81,12 +81,7 @@ class TournamentForm(PlanChoice, NewTournament):
     """Asks for a usual format instead of a plan, and for times of a time zone."""
 
     plan: dict[str, Any] = {}  # noqa: RUF012
-    zone: str = form_dates.UTC_NAME
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read_times(cls, filled_in: dict[str, Any]) -> dict[str, Any]:
-        return form_dates.read_moments(filled_in, "locks_at", "starts_at")
+    zone: form_dates.ZoneName = form_dates.UTC_NAME
 
     def request(self, values: Mapping[str, Any]) -> NewTournament:
         season = permissions.visible_season(values["conn"], values["viewer"], values["league"].slug)

@@ -18,10 +18,10 @@ UTC_NAME: Final = "UTC"
 def parse_moment(text: str, zone: tzinfo) -> str:
     """The moment in the API's format. Leaves an invalid text as it is, for the API to refuse."""
     try:
-        told = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
     except ValueError:
         return text
-    return (told if told.tzinfo else told.replace(tzinfo=zone)).isoformat()
+    return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).isoformat()
 
 
 def parse_zone(name: str) -> tzinfo:
@@ -45,5 +45,5 @@ ZoneName = Annotated[str, AfterValidator(check_zone)]
 @cache
 def time_zones() -> tuple[str, ...]:
     """Names of time zones to choose from."""
-    known = (name for name in available_timezones() if "/" in name)
-    return UTC_NAME, *sorted(name for name in known if not name.startswith(("Etc/", "US/")))
+    names = (name for name in available_timezones() if "/" in name)
+    return UTC_NAME, *sorted(name for name in names if not name.startswith(("Etc/", "US/")))

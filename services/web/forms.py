@@ -35,9 +35,9 @@ SHOWN: Final[TypeAdapter[dict[str, str]]] = TypeAdapter(dict[str, str])
 
 async def sent_form(request: Request) -> FormData:
     """The form that the browser sent. Raises ProblemError if it is not from one of our pages."""
-    given = await request.form(max_files=0, max_fields=MOST_FIELDS)
-    session.check_form(request, str(given.get("form_token", "")))
-    return given
+    sent = await request.form(max_files=0, max_fields=MOST_FIELDS)
+    session.check_form(request, str(sent.get("form_token", "")))
+    return sent
 
 
 Sent = Annotated[FormData, Depends(sent_form)]
@@ -65,13 +65,13 @@ class Form:
     """Random key of the page: a form that is sent twice acts once."""
 
     @classmethod
-    def of(cls, given: FormData, defaults: Mapping[str, str], lists: Iterable[str] = ()) -> Self:
+    def of(cls, sent: FormData, defaults: Mapping[str, str], lists: Iterable[str] = ()) -> Self:
         """Reads the fields in ``defaults`` and ignores others."""
-        values = {name: str(given.get(name, "")).strip() for name in defaults}
-        ticked = {name: [str(each) for each in given.getlist(name)] for name in lists}
-        made = cls(values, ticked)
-        made.key = str(given.get("key", ""))[:40] or made.key
-        return made
+        values = {name: str(sent.get(name, "")).strip() for name in defaults}
+        ticked = {name: [str(text) for text in sent.getlist(name)] for name in lists}
+        form = cls(values, ticked)
+        form.key = str(sent.get("key", ""))[:40] or form.key
+        return form
 
     def id_of(self, name: str) -> str:
         """The id of a field in HTML."""
@@ -82,17 +82,17 @@ class Form:
         return form_texts.field_word(name)
 
     def make_idempotent_request(
-        self, request: Request, conn: Connection, who: Viewer
+        self, request: Request, conn: Connection, viewer: Viewer
     ) -> IdempotentRequest:
         """The request that acts once for this page and these values. Other values are another
         request."""
-        told = json.dumps([request.url.path, self.values, self.lists], sort_keys=True)
-        digest = hashlib.sha256(told.encode()).hexdigest()
+        values = json.dumps([request.url.path, self.values, self.lists], sort_keys=True)
+        digest = hashlib.sha256(values.encode()).hexdigest()
         key = hashlib.sha256(f"{self.key} {digest}".encode()).hexdigest()
-        return IdempotentRequest(conn, who, key, request, digest)
+        return IdempotentRequest(conn, viewer, key, request, digest)
 
     def run_once(
-        self, request: Request, conn: Connection, who: Viewer, act: Callable[[], object]
+        self, request: Request, conn: Connection, viewer: Viewer, act: Callable[[], object]
     ) -> str:
         """Acts once for this page and these values, in a transaction of its own.
 
@@ -100,14 +100,14 @@ class Form:
         """
 
         def create() -> DoneAct:
-            made = act()
-            return DoneAct(made=made if isinstance(made, str) else "")
+            answer = act()
+            return DoneAct(made=answer if isinstance(answer, str) else "")
 
         with conn.transaction():
-            answer = self.make_idempotent_request(request, conn, who).run(create)
+            answer = self.make_idempotent_request(request, conn, viewer).run(create)
         return DoneAct.model_validate_json(bytes(answer.body)).made
 
-    def refuse_changed(self, given: FormData, present: Mapping[str, str]) -> None:
+    def refuse_changed(self, sent: FormData, present: Mapping[str, str]) -> None:
         """Adds an error to each field whose stored value changed after the page showed the form.
 
         The page keeps the values that it showed in the hidden field ``shown`` (`shown_values`). A
@@ -115,7 +115,7 @@ class Form:
         showed other fields, for example because the visitor was a host then and is a co-host now.
         """
         try:
-            shown = SHOWN.validate_json(str(given.get("shown", "")))
+            shown = SHOWN.validate_json(str(sent.get("shown", "")))
         except ValidationError:
             shown = {}
         if shown.keys() != present.keys():
@@ -141,17 +141,17 @@ class Form:
 
     def _add(self, place: str, message: str) -> None:
         name = self._field_of_place(place)
-        if place and not name and not any(one.startswith(f"{place}.") for one in self.values):
+        if place and not name and not any(text.startswith(f"{place}.") for text in self.values):
             message = f"{place}: {message}"
         self.wrong.setdefault(name, message[:1].upper() + message[1:])
 
     def _field_of_place(self, place: str) -> str:
         """The field of this place. A union's tag may be part of the place
         (``medals.lines.gold``)."""
-        known = [*self.values, *self.lists]
+        fields = [*self.values, *self.lists]
         start, _, last = place.rpartition(".")
         for name in (place, f"{start.rpartition('.')[0]}.{last}", f"{place}.kind", start):
-            if name in known:
+            if name in fields:
                 return name
         return ""
 
@@ -186,9 +186,9 @@ def parse_part(sent: Mapping[str, Any], name: str) -> str:
     return text if PART.fullmatch(text) else ""
 
 
-def parse_key(given: Mapping[str, Any], name: str) -> str:
+def parse_key(sent: Mapping[str, Any], name: str) -> str:
     """An id or slug from a hidden field. Empty if it cannot be one; no thing has the empty id."""
-    text = str(given.get(name, ""))
+    text = str(sent.get(name, ""))
     return text if re.fullmatch(KEY, text) else ""
 
 

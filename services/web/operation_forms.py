@@ -73,6 +73,8 @@ class FormField:
 
     @property
     def default_text(self) -> str:
+        if isinstance(self.default, float):
+            return f"{self.default:g}"
         return "" if self.default is None or self.default is False else str(self.default)
 
 
@@ -168,6 +170,7 @@ class OperationForm(forms.Form):
         default_factory=lambda: defaultdict(list)
     )
     """Choices that the page adds: value and label of each, by field."""
+    is_button: bool = False
 
     @classmethod
     def named(cls, name: str, sent: FormData | None = None) -> OperationForm:
@@ -188,10 +191,12 @@ class OperationForm(forms.Form):
         if sent is not None:
             form = cls.of(sent, defaults, lists)
         form.address, form.fields, form.prefix = declared.address, shown, declared.prefix
+        form.is_button = declared.is_button
         return form
 
     def _add(self, place: str, message: str) -> None:
         """Adds an error. An error of a place that the form lacks stands above the form."""
+        place = "" if self.is_button else place
         field = self.fields.get(place)
         if field and None not in (field.least, field.most) and message.startswith("use "):
             message = f"use a number from {field.least:g} to {field.most:g}"

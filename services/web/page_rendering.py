@@ -6,7 +6,7 @@ Pages run only our own scripts and styles; the Content-Security-Policy forbids o
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, urlencode
@@ -14,7 +14,7 @@ from urllib.parse import quote, urlencode
 import jinja2
 import psycopg
 import psycopg_pool
-from fastapi import Request, Response
+from fastapi import Depends, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.exceptions import HTTPException
@@ -24,11 +24,12 @@ from ladder.database import db
 from ladder.database.blobs import BlobsFull, BlobsUnavailable
 from ladder.entries.submit import MOST_NOTE_CHARACTERS
 from ladder.errors import ConfirmationNeeded, Forbidden, LadderError, NotFound
+from ladder.people import sessions
 from ladder.people.records import STRANGER
 from services.http.foreign_urls import split_url
 from services.http.lazy_routes import LazyRoute
 from services.http.problems import ACCOUNT_DELETED, BY_STATUS, PROBLEM_KINDS, ProblemError
-from services.web import form_texts, formatting, session
+from services.web import form_texts, formatting, forms, session
 
 FOLDER: Final = Path(__file__).parent
 HEADERS: Final = {
@@ -48,6 +49,8 @@ FORMS_BELOW: Final = {
 }
 """Paths and the page from which a person reaches the forms. These are sent to addresses below the
 paths."""
+FORMS_WITH_FILES: Final = ("/upload", "/leagues/{league}/roster")
+"""Forms whose routes read the body and check its token, since a file follows."""
 log = logging.getLogger(__name__)
 
 templates = jinja2.Environment(
@@ -149,8 +152,8 @@ def has_page(request: Request, path: str) -> bool:
 
     Does not check that the team, league or match in the path exists.
     """
-    asked = {**request.scope, "method": "GET", "path": path}
-    return any(route.matches(asked)[0] is Match.FULL for route in request.app.router.routes)
+    scope = {**request.scope, "method": "GET", "path": path}
+    return any(route.matches(scope)[0] is Match.FULL for route in request.app.router.routes)
 
 
 def page_before(request: Request) -> str:
@@ -179,12 +182,12 @@ def describe_error(error: Exception) -> tuple[int, str, str]:
         return 422, PROBLEM_KINDS["invalid"].title, form_texts.ADDRESS_INVALID
     if isinstance(error, HTTPException):
         kind = PROBLEM_KINDS[BY_STATUS.get(error.status_code, "internal")]
-        known = {
+        details = {
             "not-found": form_texts.NOT_FOUND,
             "method-not-allowed": form_texts.TAKES_NO_FORM,
             "too-large": error.detail,
         }
-        text = known.get(kind.slug, kind.text)
+        text = details.get(kind.slug, kind.text)
         return error.status_code, kind.title, text
     if isinstance(error, psycopg.Error) and error.sqlstate == db.ERASED:
         return 401, PROBLEM_KINDS["unauthorized"].title, ACCOUNT_DELETED
@@ -196,9 +199,25 @@ def describe_error(error: Exception) -> tuple[int, str, str]:
 
 
 class PageRoute(LazyRoute):
-    """A route that knows its visitor by the session and answers errors with pages."""
+    """A route that knows its visitor by the session and answers errors with pages. It takes a form
+    from our own pages only."""
 
     viewer_of_session = staticmethod(session.visitor_of_request)
+    require_full_session = staticmethod(sessions.require_full_session)
+
+    def __init__(
+        self,
+        path: str,
+        endpoint: Callable[..., Any],
+        *,
+        methods: set[str] | list[str] | None = None,
+        dependencies: Sequence[Any] | None = None,
+        **options: Any,
+    ) -> None:
+        is_form = "POST" in (methods or ()) and path not in FORMS_WITH_FILES
+        own = [Depends(forms.sent_form)] if is_form else []
+        options["dependencies"] = [*own, *(dependencies or ())]
+        super().__init__(path, endpoint, methods=methods, **options)
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()

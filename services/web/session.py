@@ -16,10 +16,11 @@ from fastapi import Depends, Request, Response
 from ladder.database.db import Connection
 from ladder.ids import TokenId, UserId
 from ladder.notices import inbox
-from ladder.people import sessions
+from ladder.people import confirmation, sessions
 from ladder.people.records import STRANGER, Viewer
 from ladder.people.sessions import SignInMethod
-from services.http.app_state import Db
+from services.http.app_state import AppState, Db, transaction
+from services.http.auth import check_scopes
 from services.http.problems import ProblemError
 from services.http.security_headers import is_https
 from services.web import form_texts
@@ -83,12 +84,29 @@ def visitor_of_request(request: Request, conn: Db) -> Viewer:
     return viewer
 
 
+def full_visitor(request: Request, app_state: AppState) -> Viewer:
+    """The signed-in visitor, whose session may change the account. Holds no connection afterwards:
+    the route may hash a password or wait for a provider. Raises ProblemError, Forbidden."""
+    with transaction(app_state) as conn:
+        viewer = check_scopes(visitor_of_request(request, conn), ())
+        sessions.require_full_session(conn, viewer, request.state.session_id)
+    return viewer
+
+
+def confirmed_visitor(request: Request, app_state: AppState) -> Viewer:
+    """The same, after the visitor has just given a credential. Raises ConfirmationNeeded."""
+    with transaction(app_state) as conn:
+        viewer = check_scopes(visitor_of_request(request, conn), ())
+        confirmation.require_recent_confirmation(conn, viewer, request.state.session_id)
+    return viewer
+
+
 def find_visitor(request: Request, conn: Connection) -> Viewer:
     """The person behind the session cookie, or an anonymous viewer; refuses nobody."""
     key = cookie_of_request(request, SESSION)
-    found = sessions.viewer_of_session(conn, key) if key else None
-    request.state.session_id = found[0] if found else None
-    request.state.viewer = found[1] if found else STRANGER
+    row = sessions.viewer_of_session(conn, key) if key else None
+    request.state.session_id = row[0] if row else None
+    request.state.viewer = row[1] if row else STRANGER
     viewer: Viewer = request.state.viewer
     if viewer.user_id is not None:
         request.state.unread = inbox.count_unread(conn, viewer.user_id)
@@ -96,6 +114,9 @@ def find_visitor(request: Request, conn: Connection) -> Viewer:
 
 
 Visitor = Annotated[Viewer, Depends(visitor_of_request)]
+FullVisitor = Annotated[Viewer, Depends(full_visitor)]
+"""Put it before ``Db`` in a signature, so that it gives its connection back first."""
+ConfirmedVisitor = Annotated[Viewer, Depends(confirmed_visitor)]
 
 
 def start_session(
@@ -115,10 +136,10 @@ def start_session(
     set_cookie(request, response, SESSION, key, LIFE_SECONDS)
 
 
-def end_session(request: Request, response: Response, conn: Connection, who: Viewer) -> None:
+def end_session(request: Request, response: Response, conn: Connection, viewer: Viewer) -> None:
     """Signs this browser out."""
-    if who.user_id is not None:
-        sessions.revoke_session(conn, who.user_id, request.state.session_id)
+    if viewer.user_id is not None:
+        sessions.revoke_session(conn, viewer.user_id, request.state.session_id)
     delete_cookie(request, response, SESSION)
 
 
@@ -146,8 +167,8 @@ def browser_digest(request: Request) -> bytes:
 
 def visit_of_request(request: Request) -> str:
     """A random value for a browser without a session."""
-    known = cookie_of_request(request, VISIT) or getattr(request.state, "visit", None)
-    request.state.visit = known or secrets.token_urlsafe(24)
+    visit = cookie_of_request(request, VISIT) or getattr(request.state, "visit", None)
+    request.state.visit = visit or secrets.token_urlsafe(24)
     return str(request.state.visit)
 
 
@@ -196,8 +217,8 @@ def refuse_other_sites(request: Request) -> None:
         raise ProblemError("forbidden", form_texts.STALE_FORM)
 
 
-def check_form(request: Request, given: str) -> None:
+def check_form(request: Request, token: str) -> None:
     """Refuses a form that is not from one of our own pages. Raises ProblemError."""
     refuse_other_sites(request)
-    if not hmac.compare_digest(given.encode(), form_token(request).encode()):
+    if not hmac.compare_digest(token.encode(), form_token(request).encode()):
         raise ProblemError("forbidden", form_texts.STALE_FORM)
