@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import format_datetime, make_msgid
 from typing import Final, Literal, Self
+from urllib.parse import unquote, urlsplit
 
 from ladder.errors import Invalid
 from ladder.settings import Settings
@@ -35,6 +36,19 @@ HEADER: Final = re.compile(rf"[A-Za-z-]+: ({LITERAL.pattern}|{ENCODED}(?:\r\n {E
 """All that a header may be."""
 WORD_BYTES: Final = 39
 """Bytes of an encoded word, so that it and the name of its header fit into 76 characters."""
+TIMEOUT_SECONDS: Final = 10.0
+"""Longest wait for each answer of the mail server."""
+Security = Literal["starttls", "tls", "none"]
+SCHEMES: Final[Mapping[str, tuple[Security, int]]] = {
+    "smtp": ("starttls", 587),
+    "smtps": ("tls", 465),
+    "smtp+plain": ("none", 25),
+}
+"""Security and usual port of each kind of address."""
+WRONG_URL: Final = (
+    "write smtp://user:password@host:587, or smtps:// for TLS from the start, or smtp+plain:// for"
+    " no TLS; write signs of the password such as @ and / as %40 and %2F"
+)
 LINE_BYTES: Final = 900
 """Longest line of a text that is sent as it is; SMTP allows 998."""
 
@@ -54,37 +68,37 @@ class MailServer:
 
     host: str
     port: int
-    security: Literal["starttls", "tls", "none"]
+    security: Security
     user: str
     """Empty: no login."""
     password: str
     sender: str
     """Address in the header From."""
-    timeout_seconds: float
 
     @classmethod
     def of(cls, settings: Settings) -> Self | None:
-        """The server of the settings ``PECK_SMTP_…``; None without a host.
+        """The server of ``PECK_SMTP_URL`` and ``PECK_SMTP_FROM``; None without an address.
 
         Raises ValueError, which names the setting.
         """
-        if not settings.smtp_host:
+        if not settings.smtp_url:
             return None
+        url = urlsplit(settings.smtp_url)
+        if url.scheme not in SCHEMES or not url.hostname or url.path.strip("/"):
+            raise ValueError(f"PECK_SMTP_URL: {WRONG_URL}")
+        security, usual_port = SCHEMES[url.scheme]
         try:
             sender = normal_address(settings.smtp_from)
         except Invalid as error:
             raise ValueError(f"PECK_SMTP_FROM: {error.message}") from None
-        if settings.smtp_user and settings.smtp_security == "none":
-            raise ValueError("PECK_SMTP_SECURITY: use starttls or tls, or the password is readable")
-        return cls(
-            settings.smtp_host,
-            settings.smtp_port,
-            settings.smtp_security,
-            settings.smtp_user,
-            settings.smtp_password,
-            sender,
-            settings.smtp_timeout_seconds,
-        )
+        if url.username and security == "none":
+            raise ValueError("PECK_SMTP_URL: use smtp:// or smtps://, or the password is readable")
+        try:
+            port = url.port or usual_port
+        except ValueError:
+            raise ValueError(f"PECK_SMTP_URL: {WRONG_URL}") from None
+        user, password = (unquote(text or "") for text in (url.username, url.password))
+        return cls(url.hostname, port, security, user, password, sender)
 
 
 def normal_address(text: str, field: str = "address") -> str:
@@ -195,7 +209,7 @@ def send_message(server: MailServer, message: Mail) -> None:
         ) from None
     except smtplib.SMTPNotSupportedError:
         raise MailError(
-            f"{server.host} offers no TLS or no login; see PECK_SMTP_SECURITY and PECK_SMTP_USER",
+            f"{server.host} offers no TLS or no login; see PECK_SMTP_URL",
             is_temporary=False,
         ) from None
     except ssl.SSLCertVerificationError as error:
@@ -214,8 +228,8 @@ def _connect(server: MailServer) -> smtplib.SMTP:
     place = server.host, server.port
     if server.security == "tls":
         context = ssl.create_default_context()
-        return smtplib.SMTP_SSL(*place, timeout=server.timeout_seconds, context=context)
-    client = smtplib.SMTP(*place, timeout=server.timeout_seconds)
+        return smtplib.SMTP_SSL(*place, timeout=TIMEOUT_SECONDS, context=context)
+    client = smtplib.SMTP(*place, timeout=TIMEOUT_SECONDS)
     if server.security == "starttls":
         try:
             client.starttls(context=ssl.create_default_context())

@@ -76,29 +76,19 @@ class Settings(BaseSettings):
     sign_up_domains: str = Field(
         default="", description="mail domains of the mode domain, separated by commas"
     )
-    password_memory_mib: int = Field(default=19, description="memory of a password's hash", ge=8)
-    password_passes: int = Field(default=2, description="passes of a password's hash", ge=1)
-    password_hashes: int = Field(default=2, description="password hashes at a time", ge=1)
     identity_providers: str = Field(
         default="", description="JSON list of identity providers, or the path of a file with it"
     )
-    smtp_host: str = Field(default="", description="mail server; empty: the site sends no mail")
-    smtp_port: int = Field(default=587, description="port of the mail server", ge=1, le=65535)
-    smtp_security: Literal["starttls", "tls", "none"] = Field(
-        default="starttls", description="TLS after a greeting, from the start, or none"
+    smtp_url: str = Field(
+        default="",
+        description="mail server, as smtp://user:password@host:587; empty: the site sends no mail",
     )
-    smtp_user: str = Field(default="", description="login at the mail server; empty: none")
-    smtp_password: str = Field(default="", description="password of that login")
     smtp_from: str = Field(default="", description="address from which the site sends mail")
-    smtp_timeout_seconds: float = Field(
-        default=10.0, description="longest wait for each answer of the mail server", gt=0
-    )
     egress_allow: str = Field(
         default="", description="networks that may be called although they are not public"
     )
     egress_deny: str = Field(default="", description="networks that are never called")
     egress_ports: str = Field(default="80,443,8000-8999", description="ports that may be called")
-    notice_slots: int = Field(default=8, description="channels a notifier calls at a time", ge=1)
     worker_slots: int = Field(default=1, description="matches a worker plays at a time", ge=1)
     max_parallel_seats: int = Field(
         default=0, description="seats that play at a time; 0 means cores - 1, at least 1"
@@ -108,9 +98,6 @@ class Settings(BaseSettings):
         default=1500,
         description="streams of running matches at a process; then pages ask again and again",
         ge=0,
-    )
-    live_streams_per_address: int = Field(
-        default=300, description="the same for people without a session at one address", ge=0
     )
     games: str = Field(default="", description="files of external games, separated by commas")
     speed_class: str = Field(

@@ -141,13 +141,11 @@ def create_app(settings: Settings | None = None) -> FastAPI:
                 QuickBoards(boards),
                 intake,
                 measures,
-                PasswordHashing(
-                    chosen.password_memory_mib, chosen.password_passes, chosen.password_hashes
-                ),
+                PasswordHashing(),
                 AttemptLimits(chosen.redis_url),
                 live_matches,
                 Ending(live_matches.notify_all),
-                WatcherLimits(chosen.live_streams, chosen.live_streams_per_address),
+                WatcherLimits(chosen.live_streams),
                 RememberedFaults(chosen.redis_url, blobs),
                 Mailer(mail_server, chosen.base_url) if mail_server is not None else None,
                 providers,

@@ -46,16 +46,11 @@ DEFAULT_PORT: Final = 8000
 BACKLOG: Final = 2048
 """Connections that may wait while the site starts."""
 EGRESS_SETTINGS: Final = ("egress_allow", "egress_deny", "egress_ports")
-SMTP_SETTINGS: Final = (
-    *("smtp_host", "smtp_port", "smtp_security", "smtp_user", "smtp_password", "smtp_from"),
-    "smtp_timeout_seconds",
-)
+SMTP_SETTINGS: Final = ("smtp_url", "smtp_from")
 SETTINGS_OF_PROCESS: Final = {
     "api": (
         *("database_url", "redis_url", "blobs_url", "run_dir", "base_url", "session_secret"),
-        *("games", "sign_up", "sign_up_domains", "identity_providers"),
-        *("password_memory_mib", "password_passes", "password_hashes"),
-        *("live_streams", "live_streams_per_address"),
+        *("games", "sign_up", "sign_up_domains", "identity_providers", "live_streams"),
         *("machine_database_url", "machine_redis_url", "machine_blobs_endpoint"),
         *("machine_certificates", *EGRESS_SETTINGS, *SMTP_SETTINGS),
     ),
@@ -66,7 +61,7 @@ SETTINGS_OF_PROCESS: Final = {
     ),
     "rater": ("database_url", "redis_url", "blobs_url", "games"),
     "notifier": (
-        *("notifier_database_url", "redis_url", "base_url", "notice_slots"),
+        *("notifier_database_url", "redis_url", "base_url"),
         *(*EGRESS_SETTINGS, *SMTP_SETTINGS),
     ),
     "pictures": ("database_url", "redis_url", "blobs_url", "games"),

@@ -22,6 +22,8 @@ from workers.notice_tasks import NotifierContext
 from workers.standby import ASK_SECONDS, ask_while_needed, redis_reason
 
 QUEUE = "notices"
+SLOTS = 8
+"""Channels that are called at a time."""
 
 
 def main() -> None:
@@ -35,7 +37,7 @@ def main() -> None:
     except ValueError as error:
         sys.exit(str(error))
     app.conf.include = ["workers.notice_tasks"]
-    with db.pool(url, settings.notice_slots) as pool:
+    with db.pool(url, SLOTS) as pool:
         base_url = settings.base_url.rstrip("/")
         notice_tasks.context = NotifierContext(pool, rules, base_url, mail_server)
         threading.Thread(
@@ -47,8 +49,8 @@ def main() -> None:
             ),
             daemon=True,
         ).start()
-        monitor_stalls(redis_url, [QUEUE], notice_tasks.running_tasks, settings.notice_slots)
-        run_worker("threads", [QUEUE], settings.notice_slots)
+        monitor_stalls(redis_url, [QUEUE], notice_tasks.running_tasks, SLOTS)
+        run_worker("threads", [QUEUE], SLOTS)
 
 
 def pause() -> bool:

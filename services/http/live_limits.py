@@ -11,14 +11,16 @@ from typing import Final
 from services.http.problems import ProblemError
 
 MOST_PER_PERSON: Final = 6
+ADDRESS_SHARE: Final = 5
+"""People without a session at one address, such as a classroom, get this part of all streams."""
 AGAIN_SECONDS: Final = 30
 
 
 class WatcherLimits:
     """The open streams of this process, by viewer. Thread-safe."""
 
-    def __init__(self, most: int, most_per_address: int) -> None:
-        self._most, self._most_per_address = most, most_per_address
+    def __init__(self, most: int) -> None:
+        self._most, self._most_per_address = most, most // ADDRESS_SHARE
         self._lock = threading.Lock()
         self._open: Counter[str] = Counter()
         self._count = 0

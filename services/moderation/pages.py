@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Self
 
 from fastapi import APIRouter, Query, Request, Response
-from pydantic import model_validator
 
 from ladder.database.db import Connection
 from ladder.entries import entries
@@ -52,12 +51,7 @@ class PreviewForm(Predicate):
     """Takes also the name of an agent, and times of a time zone."""
 
     agent: Name | None = None
-    zone: str = form_dates.UTC_NAME
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read_times(cls, filled_in: dict[str, Any]) -> dict[str, Any]:
-        return form_dates.read_moments(filled_in, "since", "until")
+    zone: form_dates.ZoneName = form_dates.UTC_NAME
 
     def predicate(self, values: Mapping[str, Any]) -> Predicate:
         agent = self.agent and disqualifications.find_agent_id(

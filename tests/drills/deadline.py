@@ -170,11 +170,9 @@ def plan(students: int, seconds: float, late: int, *, slow_seconds: float) -> li
 
 
 def make_accounts(stack: Stack, students: Sequence[Student]) -> None:
-    """Accounts with a team. All passwords have one hash, made with the instance's settings."""
+    """Accounts with a team. All passwords have one hash."""
     settings = stack.instance.settings
-    hashed = passwords.PasswordHashing(settings.password_memory_mib, settings.password_passes).hash(
-        PASSWORD
-    )
+    hashed = passwords.PasswordHashing().hash(PASSWORD)
     with db.connect(settings.database_url) as conn:
         for one in students:
             user = users.create_user(conn, one.name)

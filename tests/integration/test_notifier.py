@@ -402,7 +402,7 @@ def test_notices_of_an_hour_come_in_one_mail(conn: Connection, notifier: Notifie
     make_due(conn)
     mailbox = Mailbox()
     with smtp_server(mailbox) as port:
-        server = MailServer("127.0.0.1", port, "none", "", "", "site@example.org", 5.0)
+        server = MailServer("127.0.0.1", port, "none", "", "", "site@example.org")
         assert send(NotifierContext(notifier.pool, RULES, SITE, server)) == 1
     (raw,) = mailbox.messages
     read = message_from_bytes(raw, policy=SMTP)
@@ -423,7 +423,7 @@ def test_a_mail_server_that_is_away_is_no_failure_of_the_person(
     channels.send_test(conn, person, made.id)
     tell(conn, person)
     make_due(conn)
-    away = MailServer("127.0.0.1", 9, "none", "", "", "site@example.org", 1.0)
+    away = MailServer("127.0.0.1", 9, "none", "", "", "site@example.org")
     assert send(NotifierContext(notifier.pool, RULES, SITE, away)) == 1
     now = channels.get_channel(conn, person, made.id)
     assert (now.state, now.failures, now.waiting) == ("on", 0, 1)

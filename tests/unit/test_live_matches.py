@@ -151,7 +151,7 @@ def test_a_shared_scrim_is_hidden_as_soon_as_its_league_is_private() -> None:
 
 
 def test_a_stream_that_came_too_late_for_the_limit_has_no_events(match: LiveMatch) -> None:
-    limits = live_limits.WatcherLimits(9, 1)
+    limits = live_limits.WatcherLimits(5)
     held: Any = SimpleNamespace(watchers=limits)
     watcher = Watcher("1.2.3.4", STRANGER, None)
 
@@ -168,7 +168,7 @@ def test_a_stream_that_came_too_late_for_the_limit_has_no_events(match: LiveMatc
 
 async def events_until_the_end(match: LiveMatch, ending: Ending) -> list[str]:
     """The events of a stranger; the process is asked to stop after the last frame that is there."""
-    held: Any = SimpleNamespace(watchers=live_limits.WatcherLimits(9, 9), ending=ending)
+    held: Any = SimpleNamespace(watchers=live_limits.WatcherLimits(45), ending=ending)
     texts = []
     async for event in live_events(held, match, Watcher("1.2.3.4", STRANGER, None), 0, ""):
         texts.append(event.decode() if isinstance(event, bytes) else event)

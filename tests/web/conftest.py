@@ -139,8 +139,6 @@ def served(
                 "PECK_BLOBS_URL": blobs_url,
                 "PECK_SESSION_SECRET": "of the tests",
                 "PECK_SIGN_UP": "open",
-                "PECK_PASSWORD_MEMORY_MIB": "8",
-                "PECK_PASSWORD_PASSES": "1",
                 "PECK_BASE_URL": address,
                 **environment,
             },

@@ -30,8 +30,6 @@ def application(database_url: str, blobs_url: str, redis_url: str = "") -> FastA
             blobs_url=blobs_url,
             redis_url=redis_url,
             session_secret="x" * 32,
-            password_memory_mib=8,
-            password_passes=1,
             sign_up="open",
         )
     )

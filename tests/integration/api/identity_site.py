@@ -75,8 +75,6 @@ def app(
             blobs_url=f"file://{tmp_path_factory.mktemp('blobs')}",
             session_secret="x" * 32,
             sign_up="open",
-            password_memory_mib=8,
-            password_passes=1,
             identity_providers=json.dumps(providers),
         )
         made = create_app(settings)

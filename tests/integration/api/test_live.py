@@ -300,7 +300,7 @@ def test_a_host_delays_running_matches_on_the_page_of_the_league(world: World) -
 
 
 def test_one_viewer_has_a_limited_number_of_streams() -> None:
-    limits = live_limits.WatcherLimits(9, 2)
+    limits = live_limits.WatcherLimits(10)
     one, other = (limits.counted("1.2.3.4", is_person=False) for _ in range(2))
     with one, other:
         with pytest.raises(ProblemError, match="Ask without"):
@@ -309,7 +309,7 @@ def test_one_viewer_has_a_limited_number_of_streams() -> None:
         limits.refuse_more("usr_x", is_person=True)
     limits.refuse_more("1.2.3.4", is_person=False)
     with pytest.raises(ProblemError, match="Ask without"):
-        live_limits.WatcherLimits(0, 2).refuse_more("usr_x", is_person=True)
+        live_limits.WatcherLimits(0).refuse_more("usr_x", is_person=True)
 
 
 def test_a_reader_who_takes_nothing_loses_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:

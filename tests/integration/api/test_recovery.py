@@ -49,11 +49,7 @@ def app(
                 session_secret="x" * 32,
                 sign_up="open",
                 sign_up_domains="example.edu",
-                password_memory_mib=8,
-                password_passes=1,
-                smtp_host="127.0.0.1",
-                smtp_port=port,
-                smtp_security="none",
+                smtp_url=f"smtp+plain://127.0.0.1:{port}",
                 smtp_from="site@ladder.test",
             )
         )

@@ -26,7 +26,7 @@ def mailbox() -> Mailbox:
 def server(mailbox: Mailbox) -> Iterator[MailServer]:
     """A server without TLS on this machine."""
     with smtp_server(mailbox) as port:
-        yield MailServer("127.0.0.1", port, "none", "", "", "site@example.org", 5.0)
+        yield MailServer("127.0.0.1", port, "none", "", "", "site@example.org")
 
 
 def test_a_message_arrives_with_its_headers(server: MailServer, mailbox: Mailbox) -> None:
@@ -57,18 +57,19 @@ def test_a_refused_recipient_is_an_error(
 def test_a_server_without_tls_gets_nothing_if_tls_is_required(
     server: MailServer, mailbox: Mailbox
 ) -> None:
-    careful = MailServer("127.0.0.1", server.port, "starttls", "", "", server.sender, 5.0)
-    with pytest.raises(MailError, match="PECK_SMTP_SECURITY"):
+    careful = MailServer("127.0.0.1", server.port, "starttls", "", "", server.sender)
+    with pytest.raises(MailError, match="PECK_SMTP_URL"):
         mail.send_message(careful, mail.build_message(careful, "ada@example.org", "Hi", "text"))
     assert mailbox.messages == []
 
 
-def test_a_silent_server_is_an_error_after_the_timeout() -> None:
+def test_a_silent_server_is_an_error_after_the_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mail, "TIMEOUT_SECONDS", 0.2)
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         port = silent.getsockname()[1]
-        server = MailServer("127.0.0.1", port, "none", "", "", "site@example.org", 0.2)
+        server = MailServer("127.0.0.1", port, "none", "", "", "site@example.org")
         with pytest.raises(MailError, match="does not answer") as late:
             mail.send_message(server, mail.build_message(server, "ada@example.org", "Hi", "text"))
     assert late.value.is_temporary
@@ -123,7 +124,7 @@ def test_every_line_of_a_text_ends_with_crlf(
     assert raw.partition(b"\r\n\r\n")[2] == b"one\r\n.\r\nMAIL FROM:<evil@example.org>\r\n"
 
 
-SERVER = MailServer("mail.example.org", 587, "starttls", "", "", "site@example.org", 5.0)
+SERVER = MailServer("mail.example.org", 587, "starttls", "", "", "site@example.org")
 
 
 @pytest.mark.parametrize("added", ["\r\nBcc: x@example.org", "\nx", "\rx", "\0", "\u2028x"])
@@ -150,15 +151,30 @@ def test_text_that_is_no_plain_address_is_refused(address: str) -> None:
 
 
 def test_the_settings_are_checked_at_the_start() -> None:
-    assert MailServer.of(Settings(smtp_host="")) is None
+    assert MailServer.of(Settings(smtp_url="")) is None
     with pytest.raises(ValueError, match="PECK_SMTP_FROM"):
-        MailServer.of(Settings(smtp_host="mail.example.org"))
-    with pytest.raises(ValueError, match="PECK_SMTP_SECURITY"):
-        MailServer.of(
-            Settings(
-                smtp_host="mail.example.org",
-                smtp_from="site@example.org",
-                smtp_user="peck",
-                smtp_security="none",
-            )
-        )
+        MailServer.of(Settings(smtp_url="smtp://mail.example.org"))
+    for url in (
+        "mail.example.org",
+        "https://mail.example.org",
+        "smtp://",
+        "smtp://mail.example.org:port",
+        "smtp+plain://peck:secret@mail.example.org",
+    ):
+        with pytest.raises(ValueError, match="PECK_SMTP_URL"):
+            MailServer.of(Settings(smtp_url=url, smtp_from="site@example.org"))
+
+
+@pytest.mark.parametrize(
+    ("url", "server"),
+    [
+        ("smtp://mail.example.org", ("mail.example.org", 587, "starttls", "", "")),
+        ("smtps://a%40b:p%2Fq@mail.example.org", ("mail.example.org", 465, "tls", "a@b", "p/q")),
+        ("smtp+plain://127.0.0.1:2525", ("127.0.0.1", 2525, "none", "", "")),
+    ],
+)
+def test_an_address_names_the_mail_server(
+    url: str, server: tuple[str, int, mail.Security, str, str]
+) -> None:
+    settings = Settings(smtp_url=url, smtp_from="site@example.org")
+    assert MailServer.of(settings) == MailServer(*server, "site@example.org")
