@@ -107,7 +107,7 @@ class Contest:
         self.made += 1
         name = digest(content or f"bundle {self.made}")
         return agents.add_submission(
-            self.conn, agent or self.agent(), name, 1000, "main.py", "", None
+            self.conn, agent or self.agent(), name, 2000, "main.py", "", None
         )[0]
 
     def pending(

@@ -18,8 +18,8 @@ from tests.integration.ladder.contest import Contest, make_contest
 
 
 def test_an_entry_is_refused_for_bundle_size_or_a_locked_season(conn: Connection) -> None:
-    small = make_contest(conn, max_bundle_bytes=999)
-    with pytest.raises(Invalid, match=r"^submission: send at most 999 B: ") as refused:
+    small = make_contest(conn, max_bundle_bytes=1024)
+    with pytest.raises(Invalid, match=r"^submission: send at most 1 kB: ") as refused:
         small.pending()
     assert refused.value.field == "submission"
     seasons.set_season_state(conn, small.season.id, "locked")

@@ -58,7 +58,7 @@ def test_a_plan_says_what_a_batch_takes_and_who_refuses(contest: Contest) -> Non
 def test_a_batch_over_the_daily_limit_starts_nothing(contest: Contest) -> None:
     asked = gauntlet(contest, [open_agent(contest), open_agent(contest)])
     asker, batch = asked
-    asker = replace(asker, season=replace(asker.season, scrim_games_daily=3))
+    asker = replace(asker, season=asker.season.model_copy(update={"scrim_games_daily": 3}))
     with pytest.raises(policies.ScrimLimitReached, match="of which this batch takes 4"):
         batches.start_batch(contest.conn, asker, batch)
     assert batches.list_batches(contest.conn, [asker.team_id]) == []

@@ -123,7 +123,7 @@ def test_scrims_against_an_open_agent_have_a_daily_limit(
 def test_scrim_games_of_a_team_have_a_daily_limit(
     contest: Contest, own: tuple[UserId, TeamId, SubmissionId]
 ) -> None:
-    contest.season = replace(contest.season, scrim_games_daily=3)
+    contest.season = contest.season.model_copy(update={"scrim_games_daily": 3})
     scrim = _request(contest, own, [own[2]] * 4, games=3)
     with pytest.raises(policies.ScrimLimitReached) as caught:
         _request(contest, own, [own[2]] * 4, games=1)
