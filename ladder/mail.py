@@ -47,7 +47,7 @@ SCHEMES: Final[Mapping[str, tuple[Security, int]]] = {
 """Security and usual port of each kind of address."""
 WRONG_URL: Final = (
     "write smtp://user:password@host:587, or smtps:// for TLS from the start, or smtp+plain:// for"
-    " no TLS; write signs of the password such as @ and / as %40 and %2F"
+    " no TLS; write signs of the password such as @, / and # as %40, %2F and %23"
 )
 LINE_BYTES: Final = 900
 """Longest line of a text that is sent as it is; SMTP allows 998."""
@@ -83,8 +83,13 @@ class MailServer:
         """
         if not settings.smtp_url:
             return None
-        url = urlsplit(settings.smtp_url)
-        if url.scheme not in SCHEMES or not url.hostname or url.path.strip("/"):
+        try:
+            url = urlsplit(settings.smtp_url)
+            port = url.port
+        except ValueError:  # its text may hold the password
+            raise ValueError(f"PECK_SMTP_URL: {WRONG_URL}") from None
+        has_more = url.path.strip("/") or url.query or url.fragment
+        if url.scheme not in SCHEMES or not url.hostname or has_more:
             raise ValueError(f"PECK_SMTP_URL: {WRONG_URL}")
         security, usual_port = SCHEMES[url.scheme]
         try:
@@ -93,12 +98,8 @@ class MailServer:
             raise ValueError(f"PECK_SMTP_FROM: {error.message}") from None
         if url.username and security == "none":
             raise ValueError("PECK_SMTP_URL: use smtp:// or smtps://, or the password is readable")
-        try:
-            port = url.port or usual_port
-        except ValueError:
-            raise ValueError(f"PECK_SMTP_URL: {WRONG_URL}") from None
         user, password = (unquote(text or "") for text in (url.username, url.password))
-        return cls(url.hostname, port, security, user, password, sender)
+        return cls(url.hostname, port or usual_port, security, user, password, sender)
 
 
 def normal_address(text: str, field: str = "address") -> str:

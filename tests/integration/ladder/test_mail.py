@@ -160,9 +160,14 @@ def test_the_settings_are_checked_at_the_start() -> None:
         "smtp://",
         "smtp://mail.example.org:port",
         "smtp+plain://peck:secret@mail.example.org",
+        "smtp://peck:25#secret@mail.example.org",
+        "smtp://peck:25?secret@mail.example.org",
+        "smtp://peck:secret\N{CARE OF}@mail.example.org",
+        "smtp://peck:secret@[mail.example.org",
     ):
-        with pytest.raises(ValueError, match="PECK_SMTP_URL"):
+        with pytest.raises(ValueError, match="PECK_SMTP_URL") as refusal:
             MailServer.of(Settings(smtp_url=url, smtp_from="site@example.org"))
+        assert "secret" not in str(refusal.value)
 
 
 @pytest.mark.parametrize(
