@@ -249,8 +249,9 @@ class OperationForm(forms.Form):
         return model.model_validate(forms.nest_names(filled_in))
 
     def value_of(self, field: FormField) -> object:
-        """What a person filled in. Browsers send nothing of a box without a tick. An empty field is
-        null, or left out if it must not be null. The field ``zone`` is the time zone of dates."""
+        """What a person filled in. Browsers send nothing of a box without a tick, and other line
+        ends than the API takes. An empty field is null, or left out if it must not be null. The
+        field ``zone`` is the time zone of dates."""
         if field.kind == "array":
             return self.lists[field.name]
         if field.kind == "object":
@@ -259,7 +260,7 @@ class OperationForm(forms.Form):
             return {name[len(start) :]: parse_value(text) for name, text in texts.items() if text}
         if field.tag and self.values[field.tag] not in field.tag_values:
             return None
-        text = self.values[field.name]
+        text = forms.plain_text(self.values[field.name])
         if text and field.kind == "date-time":
             zone = form_dates.parse_zone(self.values.get("zone") or form_dates.UTC_NAME)
             return form_dates.parse_moment(text, zone)

@@ -10,10 +10,11 @@ from typing import Any, Final
 import pytest
 from fastapi.params import Depends
 from pydantic import TypeAdapter
+from starlette.datastructures import FormData
 
 from services.application import openapi_document
 from services.http.operations import Form, Operation
-from services.web.operation_forms import shown_fields
+from services.web.operation_forms import DECLARED, OperationForm, shown_fields
 from services.web.routes import FEATURES
 
 OPERATIONS: Final = [operation for feature in FEATURES for operation in feature.all.values()]
@@ -90,3 +91,12 @@ def test_field_of_a_form_has_a_label(operation: Operation, form: Form) -> None:
 def test_each_operation_of_the_document_has_a_group() -> None:
     for path, methods in openapi_document()["paths"].items():
         assert all(operation.get("tags") for operation in methods.values()), path
+
+
+@pytest.mark.parametrize("name", ["create_league", "create_tournament"])
+def test_a_text_of_several_lines_keeps_them(name: str) -> None:
+    operation, declared = DECLARED[name]
+    sent = {"title": "Cup", "game": "hungry_geese", "format": "swiss", "description": "a\r\nb"}
+    form = OperationForm.named(name, FormData({**sent, "season.medals.kind": "table"}))
+    body: Any = form.read_body(operation, declared, {})
+    assert body.description == "a\nb"
