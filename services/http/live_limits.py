@@ -20,7 +20,7 @@ class WatcherLimits:
     """The open streams of this process, by viewer. Thread-safe."""
 
     def __init__(self, most: int) -> None:
-        self._most, self._most_per_address = most, most // ADDRESS_SHARE
+        self._most, self._most_per_address = most, max(1, most // ADDRESS_SHARE)
         self._lock = threading.Lock()
         self._open: Counter[str] = Counter()
         self._count = 0

@@ -166,6 +166,12 @@ def test_a_stream_that_came_too_late_for_the_limit_has_no_events(match: LiveMatc
     limits.refuse_more(watcher.key, is_person=False)
 
 
+def test_few_streams_leave_one_for_people_without_a_session() -> None:
+    limits = live_limits.WatcherLimits(1)
+    with limits.counted("1.2.3.4", is_person=False) as has_room:
+        assert has_room
+
+
 async def events_until_the_end(match: LiveMatch, ending: Ending) -> list[str]:
     """The events of a stranger; the process is asked to stop after the last frame that is there."""
     held: Any = SimpleNamespace(watchers=live_limits.WatcherLimits(45), ending=ending)
