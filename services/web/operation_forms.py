@@ -208,7 +208,7 @@ class OperationForm(forms.Form):
     def _field_of_place(self, place: str) -> str:
         """The field of this place. A form of one level may ask for a nested request, and a form
         with records inside for one of them."""
-        ends = (place, place.rpartition(".")[2])
+        ends = (place, place.rpartition(".")[2], f"{place}.kind")
         names = (*self.values, *self.lists)
         inner = (name for end in ends for name in names if f".{name}".endswith(f".{end}"))
         return super()._field_of_place(place) or (next(inner, "") if place else "")

@@ -12,6 +12,7 @@ from fastapi.params import Depends
 from pydantic import TypeAdapter
 from starlette.datastructures import FormData
 
+from ladder.errors import Invalid
 from services.application import openapi_document
 from services.http.operations import Form, Operation
 from services.web.operation_forms import DECLARED, OperationForm, shown_fields
@@ -100,3 +101,10 @@ def test_a_text_of_several_lines_keeps_them(name: str) -> None:
     form = OperationForm.named(name, FormData({**sent, "season.medals.kind": "table"}))
     body: Any = form.read_body(operation, declared, {})
     assert body.description == "a\nb"
+
+
+@pytest.mark.parametrize("name", ["create_league", "create_season"])
+def test_an_error_of_the_medals_stands_beside_their_choice(name: str) -> None:
+    form = OperationForm.named(name)
+    form.add_errors(Invalid("medals", "choose another kind"))
+    assert form.wrong == {"season.medals.kind": "Choose another kind"}
