@@ -26,9 +26,10 @@ from pathlib import Path
 
 from fastapi import FastAPI, Response
 
+from benchmarks.processes import read_process
 from benchmarks.rated_season import add_standing, create_rated_season, postgres
-from benchmarks.report_tables import describe_machine, quantile
-from benchmarks.site_process import CORES, cpu_seconds, pin_server, serving
+from benchmarks.report_tables import aligned, describe_machine, quantile
+from benchmarks.site_process import CORES, pin_server, serving
 from benchmarks.site_readers import Row, fetch, time_reads
 from ladder.database import db
 
@@ -118,16 +119,16 @@ def measure(url: str, season: str, state: Path, pid: int, options: argparse.Name
     read = Row("", 8101, board + "100", {})
     pin_server(pid)
     whole_ms = milliseconds_of(read, current_revision(url, season))
-    used = cpu_seconds(pid)
+    used = read_process(pid).own_seconds
     changed = time_new_revisions(url, season, read)
-    changed_cpu = 1000 * (cpu_seconds(pid) - used) / MATCHES
+    changed_cpu = 1000 * (read_process(pid).own_seconds - used) / MATCHES
     add_standing(url, season)
-    used = cpu_seconds(pid)
+    used = read_process(pid).own_seconds
     answered_at = time.perf_counter()
     fetch(read)
     answered_ms = 1000 * (time.perf_counter() - answered_at)
     fitted_ms = answered_ms + milliseconds_of(read, current_revision(url, season))
-    fitted_cpu = 1000 * (cpu_seconds(pid) - used)
+    fitted_cpu = 1000 * (read_process(pid).own_seconds - used)
     changed += time_new_revisions(url, season, read)
     first = fetch(read)
     sizes = {}
@@ -157,27 +158,25 @@ def measure(url: str, season: str, state: Path, pid: int, options: argparse.Name
             Row("bare route, 1000 rows", 8103, "/board", {}),
             Row("leaderboard, 1000 rows", 8101, board + "1000", {}),
         ]
-        rates: dict[str, list[float]] = {row.name: [] for row in rows}
-        ratios: dict[str, list[float]] = {row.name: [] for row in rows}
-        busy: dict[str, list[float]] = {row.name: [] for row in rows}
-        late: dict[str, list[float]] = {row.name: [] for row in rows}
-        costs: dict[str, list[float]] = {row.name: [] for row in rows}
+        samples: dict[str, list[tuple[float, ...]]] = {row.name: [] for row in rows}
         pids = {8101: pid, 8102: few, 8103: many}
         for _ in range(options.rounds):
             peer = 0.0
             for row in rows:
                 pool.starmap(time_reads, [(row, WARM_SECONDS)] * PROCESSES)
-                used = cpu_seconds(pids[row.port])
+                used = read_process(pids[row.port]).own_seconds
                 each = pool.starmap(time_reads, [(row, options.seconds)] * PROCESSES)
                 reads = [one for part, _ in each for one in part]
-                used = cpu_seconds(pids[row.port]) - used
+                used = read_process(pids[row.port]).own_seconds - used
                 rate = len(reads) / options.seconds
-                busy[row.name].append(1e6 * used / len(reads))
-                costs[row.name].append(1e6 * sum(cost for _, cost in each) / len(reads))
-                late[row.name].append(1e3 * quantile(reads, 0.99))
                 peer = rate if row.name.startswith("bare") else peer
-                rates[row.name].append(rate)
-                ratios[row.name].append(rate / peer)
+                client = sum(cost for _, cost in each)
+                samples[row.name].append(
+                    (
+                        *(rate, rate / peer, 1e3 * quantile(reads, 0.99)),
+                        *(1e6 * used / len(reads), 1e6 * client / len(reads)),
+                    )
+                )
     print(f"{options.agents} agents; first read of a process {whole_ms:.0f} ms")
     print(
         f"first read of a new revision: after a match {statistics.median(changed):.0f} ms (median;"
@@ -186,13 +185,14 @@ def measure(url: str, season: str, state: Path, pid: int, options: argparse.Name
         f" until then readers get the previous revision, the first one after {answered_ms:.0f} ms"
     )
     print(f"pages of {len(sizes[100])} and {len(sizes[1000])} bytes; {describe_machine()}")
-    print(f"{'':32}{'reads/s':>10}{'of bare':>10}{'p99 ms':>10}{'server us':>11}{'client us':>11}")
-    for row in rows:
-        rate, ratio = statistics.median(rates[row.name]), statistics.median(ratios[row.name])
-        cpu = statistics.median(busy[row.name])
-        p99 = statistics.median(late[row.name])
-        cost = statistics.median(costs[row.name])
-        print(f"{row.name:32}{rate:10.0f}{ratio:10.2f}{p99:10.1f}{cpu:11.0f}{cost:11.0f}")
+    lines: list[tuple[str, ...]] = [("", "reads/s", "of bare", "p99 ms", "server us", "client us")]
+    for name, found in samples.items():
+        rate, ratio, p99, server, client = (
+            statistics.median(column) for column in zip(*found, strict=True)
+        )
+        shown = (f"{rate:.0f}", f"{ratio:.2f}", f"{p99:.1f}", f"{server:.0f}", f"{client:.0f}")
+        lines.append((name, *shown))
+    print(aligned(lines))
 
 
 if __name__ == "__main__":

@@ -7,24 +7,30 @@ alone* replays recorded moves and food with our ``step`` and with the peer's ``E
 *Whole games* have four random legal players in process, with our engine and with the peer's
 ``Environment.run``. A comparison of the games shows that both did the same work.
 
-The peer runs unchanged, with no cache added and no check removed. The other games follow without a
-peer (``benchmarks.engine_steps``).
+The peer runs unchanged, with no cache added and no check removed. The other games (``ENGINES``)
+follow without a peer: whole games, and replays of their steps alone.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib.util
 import io
 import random
 import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
+from types import ModuleType
 from typing import Any
 
-from benchmarks import engine_steps as other_games
+from benchmarks.report_tables import aligned, describe_machine
+from games import GAMES
 from games.hungry_geese import GAME, MOVES, State
+from games.protocol import Game
 
 OFFSETS = {"NORTH": (-1, 0), "EAST": (0, 1), "SOUTH": (1, 0), "WEST": (0, -1)}
 BEHIND = {"NORTH": "SOUTH", "EAST": "WEST", "SOUTH": "NORTH", "WEST": "EAST"}
@@ -128,6 +134,103 @@ def timed(work: Callable[..., Any], each: Iterable[Any], *more: Any) -> tuple[fl
     return time.process_time() - started, results
 
 
+AGENTS = Path(__file__).parents[1] / "agents"
+Player = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A game to measure. The same player sits in all seats, called in process."""
+
+    label: str
+    game: str
+    seats: int
+    player: Callable[[], Player]
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+
+
+def module_of(*where: str) -> ModuleType:
+    """A fresh copy of a reference agent's module."""
+    path = AGENTS.joinpath(*where)
+    spec = importlib.util.spec_from_file_location(f"agent_{random.random()}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def safe_step() -> Player:
+    module = module_of("battlesnake", "safe_step", "main.py")
+    return lambda seen: module.agent(seen, {})
+
+
+def random_bot() -> Player:
+    bot = module_of("golad", "random", "bot.py")
+
+    def player(seen: Any) -> Any:
+        field = seen["field"].split(",")
+        return bot.decide(seen["width"], seen["height"], str(seen["you"]), field)
+
+    return player
+
+
+def uniform() -> Player:
+    module = module_of("snake", "uniform", "main.py")
+    return lambda seen: module.agent(seen, {})
+
+
+ENGINES = (
+    Engine("Battlesnake, 4 safe steps", "battlesnake", 4, safe_step),
+    Engine("Battlesnake royale, 8 safe steps", "battlesnake", 8, safe_step, {"map": "royale"}),
+    Engine(
+        "Battlesnake wrapped, 16 on 19x19",
+        "battlesnake",
+        16,
+        safe_step,
+        {"ruleset": "wrapped", "width": 19, "height": 19},
+    ),
+    Engine("GOLAD, 2 random bots", "golad", 2, random_bot),
+    Engine("Snake, uniform", "snake", 1, uniform),
+)
+
+
+def measure_engine(engine: Engine, games: int) -> tuple[str, ...]:
+    """The columns: label, steps in a game, steps/s in replays, steps/s in whole games."""
+    game: Game[Any] = GAMES[engine.game]
+    configuration = game.configure(engine.overrides)
+    player = engine.player()
+    recordings = []
+    began = time.process_time()
+    for number in range(games):
+        random.seed(number)  # the players draw from this generator
+        rng, steps = Random(number), []
+        state, start = game.reset(configuration, engine.seats, rng)
+        while asked := game.to_move(state):
+            moves = {
+                seat: game.parse(state, seat, player(game.observe(state, seat))) for seat in asked
+            }
+            state, chance = game.step(state, moves, rng)
+            steps.append((moves, chance))
+        recordings.append((start, steps))
+    whole = time.process_time() - began
+    again = []
+    for _ in range(5):
+        began = time.process_time()
+        for start, steps in recordings:
+            state, _ = game.reset(configuration, engine.seats, start)
+            for moves, chance in steps:
+                state, _ = game.step(state, moves, chance)
+        again.append(time.process_time() - began)
+    count = sum(len(steps) for _, steps in recordings)
+    return (
+        engine.label,
+        f"{count / games:.0f}",
+        f"{count / statistics.median(again):,.0f}",
+        f"{count / whole:,.0f}",
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Hungry Geese here and at kaggle-environments")
     parser.add_argument("--games", type=int, default=20, help="games in a round")
@@ -135,7 +238,7 @@ def main() -> None:
     options = parser.parse_args()
     configuration = GAME.configure({})
     peer = Peer()
-    rows: dict[str, list[tuple[float, float]]] = {"rules": [], "games": []}
+    seconds: dict[str, list[tuple[float, float]]] = {"rules": [], "games": []}
     steps = 0
     for number in range(options.rounds):
         games = range(number * options.games, (number + 1) * options.games)
@@ -143,24 +246,27 @@ def main() -> None:
         theirs, ends = timed(peer.play, games)
         for (_, _, end), there in zip(recordings, ends, strict=True):
             assert [goose["reward"] for goose in there] == list(end.rewards), "games differ"
-        rows["games"].append((ours, theirs))
+        seconds["games"].append((ours, theirs))
         # One pass of our steps is too short for a good measurement.
         again = [timed(step_ours, recordings, configuration)[0] for _ in range(5)]
-        rows["rules"].append((statistics.median(again), peer.step(recordings)))
+        seconds["rules"].append((statistics.median(again), peer.step(recordings)))
         steps += sum(len(record) for _, record, _ in recordings)
     mean = steps / (options.games * options.rounds)
+    print(f"One core, processor time; {describe_machine()}")
     print(f"Hungry Geese, {SEATS} random legal players, {mean:.0f} steps a game on average;")
-    print(f"medians of {options.rounds} rounds of {options.games} games, processor time\n")
-    print(f"{'':14}{'kaggle ' + peer.version:>18}{'here':>14}{'ratio':>8}")
+    print(f"medians of {options.rounds} rounds of {options.games} games\n")
+    lines: list[tuple[str, ...]] = [("", f"kaggle {peer.version}", "here", "ratio")]
     for label, key, work in (
         ("rules steps/s", "rules", mean * options.games),
         ("games steps/s", "games", mean * options.games),
         ("games games/s", "games", options.games),
     ):
-        ours, theirs = (statistics.median(column) for column in zip(*rows[key], strict=True))
-        ratio = statistics.median(slow / quick for quick, slow in rows[key])
-        print(f"{label:14}{work / theirs:18,.1f}{work / ours:14,.0f}{ratio:7.0f}x")
-    print(f"\n{other_games.report(3 * options.games)}")
+        ours, theirs = (statistics.median(column) for column in zip(*seconds[key], strict=True))
+        ratio = statistics.median(slow / quick for quick, slow in seconds[key])
+        lines.append((label, f"{work / theirs:,.1f}", f"{work / ours:,.0f}", f"{ratio:.0f}x"))
+    print(f"{aligned(lines)}\n")
+    head = ("engine", "steps a game", "rules steps/s", "games steps/s")
+    print(aligned([head, *(measure_engine(engine, 3 * options.games) for engine in ENGINES)]))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Compares the charge for the same work on a quiet and on a busy machine, in real matches.
 
-    python -m benchmarks.fairness [--launcher NAME ...] [--moves 2000] [--drop-caches]
+    python -m benchmarks.fairness [--launcher NAME ...] [--moves 2000]
 
 Four agents need 10 ms of processor time a move, by their own thread clock. They answer one after
 another, first alone and then beside busy processes of equal weight. The same agents then play under
@@ -8,9 +8,7 @@ a limit of 25 ms without a bank, beside four busy processes. Each time-out in th
 one.
 
 The last test charges the first move, with its import, of an agent with 99 MiB of weights. It runs
-on a new node, on the same box again, and on a new box. ``--drop-caches`` empties the page cache
-before that node starts. It needs root and slows other programs. Without it the files may still be
-in memory.
+on a new node, on the same box again, and on a new box.
 """
 
 from __future__ import annotations
@@ -58,8 +56,6 @@ BUSY_PROCESSES = (0, 2, 4)
 LIMIT_SECONDS = 0.025
 STEPS = 199
 MOST_VOID = 20
-DEAREST = 8
-_REPORTED = Path("/sys/module/page_reporting/parameters/reported_kib")
 WEIGHTS_MIB = 99
 MEMORY_MB = 1024
 GEESE = GAMES["hungry_geese"]
@@ -116,7 +112,6 @@ def main() -> None:
     )
     parser.add_argument("--loads", type=int, default=5, help="first moves of each kind")
     parser.add_argument("--state-dir", type=Path, default=STATE, help="libraries of profiles")
-    parser.add_argument("--drop-caches", action="store_true", help="empty the page cache first")
     options = parser.parse_args()
     for launcher in options.launcher or LAUNCHERS:
         with tempfile.TemporaryDirectory(prefix="peck-bench-") as made:
@@ -172,20 +167,7 @@ def _false_time_outs(node: Node, bundles: Sequence[Path], count: int) -> str:
         f"{over} ({over / len(wall):.0%})",
         str(moves.void),
     )
-    table = aligned([(*head, "over it in wall time alone", "void matches"), line])
-    return "\n" + table + "\n" + _most_expensive_moves(moves)
-
-
-def _most_expensive_moves(moves: Moves) -> str:
-    """The moves nearest to the limit, part by part: the causes of a false time-out."""
-    head = ("most expensive moves, ms", "wall", "cpu", "forgiven", "charged")
-    names = ("wall_seconds", "cpu_seconds", "pressure_seconds", "charged_seconds")
-    found = sorted(moves.records, key=lambda record: -float(record["charged_seconds"]))[:DEAREST]
-    lines = [
-        (f"step {record['step']}", *(f"{1e3 * (record[name] or 0.0):.1f}" for name in names))
-        for record in found
-    ]
-    return aligned([head, *lines])
+    return "\n" + aligned([(*head, "over it in wall time alone", "void matches"), line])
 
 
 def play_moves(node: Node, bundles: Sequence[Path], clock: Clock, count: int) -> Moves:
@@ -240,13 +222,9 @@ def busy_processes(count: int) -> Iterator[None]:
 
 def _first_moves(launcher: str, folder: Path, options: argparse.Namespace) -> str:
     """Charges of the first move, with its import, for cold and for warm files."""
-    before_kib = _returned_memory_kib()
     bundles = [_large_bundle(folder / f"heavy{number}.tar.gz") for number in range(options.loads)]
     cold, warm, other = list[float](), list[float](), list[float]()
     for bundle in bundles:
-        if options.drop_caches:
-            os.sync()
-            Path("/proc/sys/vm/drop_caches").write_text("1")
         with running(
             launcher, "numpy", "--warm", "1", state=options.state_dir, memory_mb=MEMORY_MB
         ) as node:
@@ -258,9 +236,8 @@ def _first_moves(launcher: str, folder: Path, options: argparse.Namespace) -> st
             other.append(_first_move(node, _large_bundle(folder / "other.tar.gz")))
     head = (f"first move, {WEIGHTS_MIB} MiB read", "charged ms", "least", "most", "of warm", "met?")
     lines: list[tuple[str, ...]] = [head]
-    emptied = ", page cache emptied" if options.drop_caches else ""
     for title, values in (
-        (f"cold node{emptied}", cold),
+        ("cold node", cold),
         ("warm node, the same box again", warm),
         ("other box, as validation finds it", other),
     ):
@@ -270,22 +247,7 @@ def _first_moves(launcher: str, folder: Path, options: argparse.Namespace) -> st
         middle = statistics.median(values)
         shown = [f"{1e3 * one:.0f}" for one in (middle, min(values), max(values))]
         lines.append((title, *shown, f"x{ratio:.2f}", met))
-    return f"\n{aligned(lines)}{_memory_returned(before_kib)}"
-
-
-def _returned_memory_kib() -> int:
-    try:
-        return int(_REPORTED.read_text())
-    except OSError:
-        return 0
-
-
-def _memory_returned(before_kib: int) -> str:
-    """A note on memory that went back to the hypervisor; touching it again costs time."""
-    given_mib = (_returned_memory_kib() - before_kib) >> 10
-    return (
-        f"\nfree memory returned to the hypervisor meanwhile: {given_mib} MiB" if given_mib else ""
-    )
+    return f"\n{aligned(lines)}"
 
 
 def _first_move(node: Node, bundle: Path) -> float:

@@ -48,27 +48,6 @@ def count_rated_matches(address: str, token: str) -> dict[str, int]:
     }
 
 
-class Clock:
-    """Prints lines with the seconds since the start."""
-
-    def __init__(self) -> None:
-        self._began = time.monotonic()
-
-    def seconds(self) -> float:
-        """Seconds since the start."""
-        return time.monotonic() - self._began
-
-    def print_timed(self, line: str) -> None:
-        """Print a line with its time and the load."""
-        print(f"{self.seconds():7.1f} s  load {os.getloadavg()[0]:4.1f}  {line}", flush=True)
-
-    def echo_output(self, process: subprocess.Popen[str]) -> None:
-        """Print every line that the process writes."""
-        assert process.stderr is not None
-        for line in process.stderr:
-            self.print_timed(line.rstrip())
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--keep-environment", action="store_true")
@@ -82,7 +61,7 @@ def main() -> None:
     else:
         command = ["./peck"]
     kept = {key: value for key, value in os.environ.items() if not key.startswith("PECK_")}
-    clock = Clock()
+    began = time.monotonic()
     process = subprocess.Popen(
         [*command, "up", "--port", "0"],
         cwd=folder,
@@ -92,15 +71,27 @@ def main() -> None:
         text=True,
     )
     try:
-        threading.Thread(target=clock.echo_output, args=(process,), daemon=True).start()
-        watch(process, clock)
+        threading.Thread(target=echo_output, args=(process, began), daemon=True).start()
+        watch(process, began)
     finally:
         process.send_signal(signal.SIGINT)
         process.wait()
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def watch(process: subprocess.Popen[str], clock: Clock) -> None:
+def print_timed(began: float, line: str) -> None:
+    """Print a line with its time and the load."""
+    print(f"{time.monotonic() - began:7.1f} s  load {os.getloadavg()[0]:4.1f}  {line}", flush=True)
+
+
+def echo_output(process: subprocess.Popen[str], began: float) -> None:
+    """Print every line that the process writes."""
+    assert process.stderr is not None
+    for line in process.stderr:
+        print_timed(began, line.rstrip())
+
+
+def watch(process: subprocess.Popen[str], began: float) -> None:
     """Follow a `peck up` until all demo agents have played."""
     assert process.stdout is not None
     address = token = ""
@@ -109,24 +100,25 @@ def watch(process: subprocess.Popen[str], clock: Clock) -> None:
         token = line.strip() if line.strip().startswith("peck_") else token
         if "Ctrl-C" in line:
             break
-    clock.print_timed(f"the address is printed: {address}")
+    print_timed(began, f"the address is printed: {address}")
     wanted = sum(len(league.entrants) for league in LEAGUES)
     told = 0
-    while clock.seconds() < MOST_SECONDS:
+    while time.monotonic() - began < MOST_SECONDS:
         counts = count_rated_matches(address, token)
         done = sum(count >= MATCHES for count in counts.values())
         if done > told:
             told = done
             least = min(counts, key=lambda name: counts[name])
-            clock.print_timed(
+            print_timed(
+                began,
                 f"{len(counts)} of {wanted} on a board, {done} with {MATCHES} matches;"
-                f" least: {least}"
+                f" least: {least}",
             )
         if done == wanted:
-            clock.print_timed(f"every demo agent had {MATCHES} matches")
+            print_timed(began, f"every demo agent had {MATCHES} matches")
             return
         time.sleep(0.5)
-    clock.print_timed("gave up waiting")
+    print_timed(began, "gave up waiting")
 
 
 if __name__ == "__main__":

@@ -1,12 +1,11 @@
 """Measures how many workers one Postgres and one Redis serve, with PgBouncer between.
 
     python -m benchmarks.fleet [--workers 100 1000 10000] [--claims 200 400 800] [--seconds 20]
-        [--per-machine 100] [--connections kept new]
 
 Simulated workers in a few processes claim matches, renew leases, report results, and send
 heartbeats as often as Postgres asks for; no game is played. All go through PgBouncer with the
-settings of `deploy/`, but without TLS. So many workers share the login of one machine. ``new``
-opens a connection for each call. Times are those that a worker sees.
+settings of `deploy/`, but without TLS. 100 workers share the login of one machine. Times are those
+that a worker sees.
 
 Messages come at a steady rate, whatever the workers do. If the claims follow in time, the next
 higher rate of ``--claims`` is tried with the same workers. Otherwise the curve bends here. Needs
@@ -16,7 +15,6 @@ the program pgbouncer (Debian: pgbouncer).
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import os
 import resource
@@ -26,8 +24,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import asdict
 from typing import Final
 
 import psycopg
@@ -35,9 +32,12 @@ from redis import Redis
 
 from benchmarks.fleet_stage import REPLAY, Stage, make_machines, make_matches, staged
 from benchmarks.fleet_workers import QUEUE, Load
+from benchmarks.processes import process_table, tree_seconds
 from benchmarks.report_tables import aligned, describe_machine, quantile
 
 PER_PROCESS: Final = 2_500
+PER_MACHINE: Final = 100
+"""Workers of one login."""
 FILES: Final = 30_000
 LONGEST_HOLD_SECONDS: Final = 10.0
 SETTLE_SECONDS: Final = 10.0
@@ -47,56 +47,43 @@ AIM_MILLISECONDS: Final = 100.0
 AIM_SHARE: Final = 0.95
 """Of the offered claims, which must be answered in the same time."""
 HEAD: Final = [
-    *("workers", "connection", "offered/s", "claims/s", "claim p50 ms", "p99 ms"),
+    *("workers", "offered/s", "claims/s", "claim p50 ms", "p99 ms"),
     *("result p99 ms", "heartbeats/s", "p99 ms", "failed", "clients", "servers"),
     *("cpu postgres", "pgbouncer", "redis", "workers"),
 ]
 
 
-@dataclass(frozen=True)
-class Measured:
-    """What the workers saw in one measurement."""
-
-    row: list[str]
-    holds: bool
-    """Whether the claims followed the offered rate, 99 of 100 within the aim."""
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
+def main() -> None:
     """Prints a row for each number of workers, kind of connection and rate."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--workers", type=int, nargs="+", default=[100, 1000, 10_000])
     parser.add_argument("--claims", type=int, nargs="+", default=[200, 400, 800],
                         help="claims offered a second, lowest first")  # fmt: skip
     parser.add_argument("--seconds", type=float, default=20.0, help="length of each measurement")
-    parser.add_argument("--per-machine", type=int, default=100, help="workers of one login")
-    parser.add_argument("--connections", nargs="+", choices=("kept", "new"), default=["kept"])
-    asked = parser.parse_args(arguments)
+    asked = parser.parse_args()
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(FILES, hard), hard))
-    print(f"{describe_machine()}; {asked.per_machine} workers a machine", flush=True)
+    print(f"{describe_machine()}; {PER_MACHINE} workers a machine", flush=True)
     rows, notes = [HEAD], []
-    for kind in asked.connections:
-        for count in asked.workers:
-            with ExitStack() as stack:
-                stage = stack.enter_context(staged())
-                urls = make_machines(stage, count, asked.per_machine)
-                seconds = LONGEST_HOLD_SECONDS + SETTLE_SECONDS + asked.seconds + 2
-                matches = make_matches(stage, int(sum(asked.claims) * seconds))
-                fleet = Fleet(stage, count, kind == "kept", matches)
-                began = time.monotonic()
-                fleet.start(urls, stack)
-                note = f"{count} workers, {kind}: {count / (time.monotonic() - began):.0f} logins/s"
-                for rate in asked.claims:
-                    measured = fleet.measure(rate, asked.seconds)
-                    rows.append(measured.row)
-                    print(" ".join(measured.row), flush=True)
-                    if not measured.holds:
-                        note += f"; bends at {rate} claims/s"
-                        break
-                else:
-                    note += f"; no bend up to {rate} claims/s"
-                notes.append(note)
+    for count in asked.workers:
+        with ExitStack() as stack:
+            stage = stack.enter_context(staged())
+            urls = make_machines(stage, count, PER_MACHINE)
+            seconds = LONGEST_HOLD_SECONDS + SETTLE_SECONDS + asked.seconds + 2
+            fleet = Fleet(stage, count, make_matches(stage, int(sum(asked.claims) * seconds)))
+            began = time.monotonic()
+            fleet.start(urls, stack)
+            note = f"{count} workers: {count / (time.monotonic() - began):.0f} logins/s"
+            for rate in asked.claims:
+                row, holds = fleet.measure(rate, asked.seconds)
+                rows.append(row)
+                print(" ".join(row), flush=True)
+                if not holds:
+                    note += f"; bends at {rate} claims/s"
+                    break
+            else:
+                note += f"; no bend up to {rate} claims/s"
+            notes.append(note)
     print(f"\n{aligned(rows)}\ncpu: cores in use; a rate holds if {AIM_SHARE:.0%} of it is answered"
           f" and claim p99 <= {AIM_MILLISECONDS:.0f} ms")  # fmt: skip
     print("\n".join(notes))
@@ -105,8 +92,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 class Fleet:
     """The workers of one number, in their processes."""
 
-    def __init__(self, stage: Stage, workers: int, keeps: bool, matches: Sequence[str]) -> None:
-        self.stage, self.workers, self.keeps = stage, workers, keeps
+    def __init__(self, stage: Stage, workers: int, matches: Sequence[str]) -> None:
+        self.stage, self.workers = stage, workers
         self.matches = list(matches)
         self.processes: list[subprocess.Popen[str]] = []
 
@@ -114,13 +101,14 @@ class Fleet:
         """Starts the workers. All have called Postgres once when this returns."""
         for first in range(0, self.workers, PER_PROCESS):
             count = min(PER_PROCESS, self.workers - first)
-            load = Load(urls, self.stage.redis_url, first, count, self.keeps, REPLAY)
+            load = Load(urls, self.stage.redis_url, first, count, REPLAY)
             self.processes.append(stack.enter_context(start_workers(load)))
         for process in self.processes:
             read_line(process)
 
-    def measure(self, rate: int, seconds: float) -> Measured:
-        """Offers claims at this rate, waits until it is steady, and counts."""
+    def measure(self, rate: int, seconds: float) -> tuple[list[str], bool]:
+        """Offers claims at this rate, waits until it is steady, and counts. Says whether the claims
+        followed the rate, 99 of 100 within the aim."""
         hold = min(LONGEST_HOLD_SECONDS, 0.6 * self.workers / rate)
         self.tell(str(hold))
         stop = threading.Event()
@@ -128,11 +116,13 @@ class Fleet:
         waking.start()
         time.sleep(hold + SETTLE_SECONDS)
         pids = {**self.stage.pids, "workers": self.processes[0].pid}
-        before = {name: cpu_seconds(pid) for name, pid in pids.items()}
+        table = process_table()
+        before = {name: tree_seconds(table, pid) for name, pid in pids.items()}
         self.tell(str(hold))
         time.sleep(seconds)
         self.tell("report")
-        used = [(cpu_seconds(pid) - before[name]) / seconds for name, pid in pids.items()]
+        table = process_table()
+        used = [(tree_seconds(table, pid) - before[name]) / seconds for name, pid in pids.items()]
         used[-1] *= len(self.processes)
         clients = len(os.listdir(f"/proc/{self.stage.pids['pgbouncer']}/fd"))
         servers = server_connections(self.stage)
@@ -149,13 +139,13 @@ class Fleet:
         )
         taken = (len(claims) - sum(one["refused"] for one in counts)) / seconds
         row = [
-            *(str(self.workers), "kept" if self.keeps else "new", str(rate), f"{taken:.0f}"),
+            *(str(self.workers), str(rate), f"{taken:.0f}"),
             *(f"{middle:.0f}", f"{slow:.0f}", f"{slow_result:.0f}"),
             *(f"{len(beats) / seconds:.0f}", f"{slow_beat:.0f}"),
             *(str(sum(one["failed"] for one in counts)), str(clients), str(servers)),
             *(f"{cores:.2f}" for cores in used),
         ]
-        return Measured(row, taken >= AIM_SHARE * rate and slow <= AIM_MILLISECONDS)
+        return row, (taken >= AIM_SHARE * rate and slow <= AIM_MILLISECONDS)
 
     def wake(self, per_second: int, stop: threading.Event) -> None:
         """Sends so many messages a second, evenly, until the matches are used up."""
@@ -204,23 +194,6 @@ def server_connections(stage: Stage) -> int:
         ).fetchone()
     assert row is not None
     return int(row[0])
-
-
-def cpu_seconds(pid: int) -> float:
-    """Processor time of a process, its children and its ended children."""
-    total = 0.0
-    for one in [pid, *children(pid)]:
-        with contextlib.suppress(OSError):
-            found = Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()
-            ended = found[13:15] if one == pid else []
-            total += sum(map(int, [*found[11:13], *ended]))
-    return total / os.sysconf("SC_CLK_TCK")
-
-
-def children(pid: int) -> list[int]:
-    with contextlib.suppress(OSError):
-        return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    return []
 
 
 if __name__ == "__main__":

@@ -43,8 +43,6 @@ class Load:
     redis_url: str
     first: int
     count: int
-    keeps: bool
-    """Whether a worker keeps its connection to Postgres, or opens one for each call."""
     replay: str
 
 
@@ -162,9 +160,6 @@ class Worker:
             except OperationalError:
                 await self.close()
                 raise
-            finally:
-                if not self.load.keeps:
-                    await self.close()
 
     async def login(self) -> Database:
         async with self.workers.logins:

@@ -71,13 +71,13 @@ class Player:
         return found.strip()
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main() -> None:
     """Prints the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--matches", type=int, default=20, help="matches of each worker")
     parser.add_argument("--distance-ms", type=float, nargs="+", default=[0.0, 40.0])
     parser.add_argument("--steps", type=int, default=100, help="steps of a match")
-    asked = parser.parse_args(arguments)
+    asked = parser.parse_args()
     with ExitStack() as stack:
         players, contest, lineup = set_up(stack, asked.distance_ms, asked.steps)
         for number in range(asked.matches + 1):

@@ -1,13 +1,12 @@
-"""Measures running matches: how late frames come, what watchers cost, and what a match pays.
+"""Measures running matches: how late frames come, and what watchers cost.
 
-    python -m benchmarks.live [lateness] [watchers] [cost] [--matches 50] [--watchers 1000]
-        [--seconds 12] [--pair-seconds 60]
+    python -m benchmarks live [lateness] [watchers] [--matches 50] [--watchers 1000]
+        [--seconds 12]
 
 *Lateness*: real matches in real boxes on a small instance. Agents print when they answer, so the
 delay of a frame is measured from the last answer of its step, a little before the verdict. A match
 takes about 9 seconds, and two are played at a time: 50 matches take about 5 minutes, 4 take one.
 *Watchers*: one API process, and matches of five steps a second (`benchmarks.live_watchers`).
-*Cost*: the same match with and without streaming, in turn (`benchmarks.live_cost`).
 """
 
 from __future__ import annotations
@@ -20,8 +19,9 @@ from collections.abc import Iterator
 
 import httpx
 
-from benchmarks import live_cost, live_watchers
+from benchmarks import live_watchers
 from benchmarks.report_tables import aligned, describe_machine, quantile
+from benchmarks.whole_way import LEAGUE, enter_agents
 from services.api_client import Client, Json
 from tests.stack import Stack, running
 
@@ -32,23 +32,21 @@ def agent(observation, configuration):
     print(repr(time.time()))
     return "EAST"
 """
-SCOPES = ["read", "agents:write", "leagues:write"]
-PARTS = ("lateness", "watchers", "cost")
+PARTS = ("lateness", "watchers")
 SEATS = 4
 LONGEST_SECONDS = 600.0
-"""Longest wait for the validations, and for the next match that is watched to its end."""
+"""Longest wait for the next match that is watched to its end."""
 PROGRESS_SECONDS = 10.0
 HEAD = ("what", "matches", "frames", "median ms", "p95 ms", "worst ms", "within 1 s")
 
 
 def main() -> None:
-    """Print the tables of these parts; all three without a name."""
+    """Print the tables of these parts; both without a name."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; default: all")
     parser.add_argument("--matches", type=int, default=50, help="matches for the lateness")
     parser.add_argument("--watchers", type=int, default=1000)
     parser.add_argument("--seconds", type=float, default=12.0, help="of watching in each case")
-    parser.add_argument("--pair-seconds", type=float, default=60.0, help="of matches for the cost")
     asked = parser.parse_args()
     parts = asked.parts or PARTS
     if unknown := set(parts) - set(PARTS):
@@ -61,10 +59,6 @@ def main() -> None:
         print(f"\nwatchers: {cases} cases of {asked.seconds:g} s", flush=True)
         rows = list(live_watchers.rows(asked.watchers, asked.seconds))
         print(f"\n{aligned([live_watchers.HEAD, *rows])}\n{live_watchers.AIMS}", flush=True)
-    if "cost" in parts:
-        print(f"\ncost: {asked.pair_seconds:g} s of matches", flush=True)
-        table = aligned([live_cost.HEAD, *live_cost.rows(asked.pair_seconds)])
-        print(f"\n{table}", flush=True)
 
 
 def all_lateness(matches: int) -> tuple[str, ...]:
@@ -72,11 +66,9 @@ def all_lateness(matches: int) -> tuple[str, ...]:
     say = Progress()
     say("lateness: starts an instance")
     with running() as stack:
-        admin = stack.client(stack.admin_token)
-        people = []
-        for number in range(SEATS):
-            people.append(entered(stack, admin, number))
-            say(f"{number + 1} of {SEATS} agents validated")
+        rules = {"episodeSteps": 41, "hunger_rate": 1000, "rows": 30}
+        people, _ = enter_agents(stack, SEATS, SLOW, rules)
+        say(f"{SEATS} agents validated")
         return lateness(stack, people, matches, say)
 
 
@@ -90,36 +82,12 @@ class Progress:
         print(f"{time.monotonic() - self._began_at:6.1f} s  {text}", flush=True)
 
 
-def entered(stack: Stack, admin: Client, number: int) -> Client:
-    """A person with a validated agent in the league; the first one makes the league."""
-    user = admin.post("/v1/users", {"name": f"user{number}"})
-    admin.post(
-        "/v1/teams", {"name": f"Team {number}", "slug": f"team{number}", "owner": user["id"]}
-    )
-    mine = stack.client(
-        admin.post(f"/v1/users/{user['id']}/tokens", {"label": "bench", "scopes": SCOPES})["token"]
-    )
-    if number == 0:
-        mine.post("/v1/leagues", {"slug": "live", "title": "Live", "game": "hungry_geese"})
-        rules = {"episodeSteps": 41, "hunger_rate": 1000, "rows": 30}
-        mine.post("/v1/leagues/live/seasons", {"seats": SEATS, "configuration": rules})
-    agent = mine.post("/v1/agents", {"name": f"slow {number}"})
-    made = mine.upload(
-        f"/v1/agents/{agent['id']}/submissions", SLOW + b"# %d" % number, season="live"
-    )
-    until = time.monotonic() + LONGEST_SECONDS
-    while mine.get(f"/v1/entries/{made['entry']['id']}")["state"] != "active":
-        assert time.monotonic() < until, "an agent was not validated"
-        time.sleep(0.1)
-    return mine
-
-
 def lateness(stack: Stack, people: list[Client], wanted: int, say: Progress) -> tuple[str, ...]:
     """Watch each rated match from when it is found until its end. Raises if no match ends."""
     watched: dict[str, Watched] = {}
     over, changed_at, told_at = 0, time.monotonic(), 0.0
     while over < wanted:
-        for row in people[0].list_items("/v1/matches", most=10, season="live", kind="rated"):
+        for row in people[0].list_items("/v1/matches", most=10, season=LEAGUE, kind="rated"):
             if row["state"] == "running" and row["id"] not in watched and len(watched) < wanted:
                 watched[row["id"]] = Watched(stack.address, row["id"])
         time.sleep(0.1)

@@ -17,9 +17,10 @@ from pathlib import Path
 
 from benchmarks.live_feed import Feed, Marks, feeding, weigh_as_service
 from benchmarks.live_readers import OPEN_SECONDS, Readers
+from benchmarks.processes import read_process
 from benchmarks.rated_season import create_rated_season
 from benchmarks.report_tables import quantile
-from benchmarks.site_process import cpu_seconds, serving
+from benchmarks.site_process import serving
 from ladder.database import db
 from ladder.entries import entries
 from ladder.enums import MatchKind
@@ -115,10 +116,10 @@ def watch(site: Site, watchers: int, count: int, asleep: int, seconds: float) ->
         for _ in range(asleep):
             readers.sleep_at(f"/v1/matches/{long_match}/live")
         readers.read_until(time.monotonic() + SETTLE_SECONDS)
-        began, spent, had = time.monotonic(), cpu_seconds(site.pid), events_of(readers)
+        began, spent, had = time.monotonic(), read_process(site.pid).own_seconds, events_of(readers)
         readers.read_until(began + seconds)
         ended = time.monotonic()
-        used, events = cpu_seconds(site.pid) - spent, events_of(readers) - had
+        used, events = read_process(site.pid).own_seconds - spent, events_of(readers) - had
         after = megabytes(site.pid)
         found = delays_of(readers, asked, marks, began, ended)
         delays, late = [1000 * one for one in found], 1000 * marks.latest.value

@@ -1,20 +1,16 @@
-"""Measures the filters of match lists over ten million matches, and prints the slowest plans.
+"""Measures the filters of match lists over ten million matches.
 
-    python -m benchmarks.match_filters [--matches 10000000] [--agents 1000] [--queries 30]
+    python -m benchmarks match_filters [--matches 10000000] [--agents 1000] [--queries 30]
 
 Postgres is real. SQL makes the rows: ten seasons, two seats a match, one result in 500 a fault, one
 match in 50 a validation. Every filter is asked for random agents through
 `match_search.search_matches`, as a stranger, with a page of 50. A time includes reading the seats
 of the page. The CPU time is that of this process and of the server's.
-
-The same questions are asked twice: after a restart of the server without any page of its files in
-memory, and once more.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import random
 import time
 from collections.abc import Sequence
@@ -23,10 +19,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from benchmarks.report_tables import aligned, describe_machine, quantile
+from benchmarks.report_tables import HEAD, Target, aligned, describe_machine, quantile
 from ladder import ids
 from ladder.database.db import Connection, connect, use_one_process
-from ladder.database.migrate import migrate, migration_files
+from ladder.database.migrate import migrate
 from ladder.enums import MatchKind, MatchState
 from ladder.ids import AgentId, SeasonId, SubmissionId
 from ladder.matches import match_search
@@ -38,9 +34,8 @@ from tests.integration.ladder.contest import make_contest
 
 SEASONS = 10
 SPAN = timedelta(days=100)
-TABLES = ("matches", "seats")
+TABLES = ("matches", "seats", "meetings")
 LIMIT_MS = 50.0
-PLANS = 6
 DISK = "/var/tmp"
 IN_MEMORY = 2_000_000
 """Matches of which the database may lie in memory; more of them lie on the disk."""
@@ -67,6 +62,11 @@ select made.id, s, a.entry_id, a.submission_id, a.agent_id, a.team_id,
        lateral (select b.base
          + ((n / %(count)s) * (1 + s * 6) + s * (1 + n %% 97)) %% %(size)s as k) p
   join fill_agents a on a.place = p.k
+"""
+MEETINGS = """
+insert into meetings (match_id, pair)
+select distinct a.match_id, pair_of(a.agent_id, b.agent_id)
+  from seats a join seats b on b.match_id = a.match_id and b.seat > a.seat
 """
 
 
@@ -105,7 +105,6 @@ def make_contents(conn: Connection, agents: int) -> Contents:
 
 def fill(conn: Connection, matches: int, seasons: list[SeasonId], size: int) -> None:
     """Makes the rows with ids spread over SPAN, half a million at a time, and then the indexes."""
-    began = time.monotonic()
     start = int((datetime.now(UTC) - SPAN).timestamp() * 1000)
     every = SPAN.total_seconds() * 1000 / matches
     # The id of match n: its moment in the alphabet of ids, and n as the random part.
@@ -118,7 +117,6 @@ def fill(conn: Connection, matches: int, seasons: list[SeasonId], size: int) -> 
     )
     make_partitions(conn)
     indexes = drop_indexes(conn)
-    conn.execute("drop table meetings")
     conn.execute("alter table seats disable trigger seats_meet")
     step = 500_000
     for first in range(1, matches + 1, step):
@@ -130,26 +128,13 @@ def fill(conn: Connection, matches: int, seasons: list[SeasonId], size: int) -> 
             "size": size,
         }
         conn.execute(ROWS, given)
-        print(f"\r{given['to']:,} matches", end="", flush=True)
-    loaded = time.monotonic()
+    conn.execute(MEETINGS)
     conn.execute("set maintenance_work_mem = '512MB'")
     for text in indexes:
         conn.execute(text)
-    indexed = time.monotonic()
-    migration = dict(migration_files())["0025_before_meetings.sql"]
-    conn.execute(migration.replace("create table", "create unlogged table").encode())
-    migrated = time.monotonic()
-    for table in (*TABLES, "meetings"):
+    conn.execute("alter table seats enable trigger seats_meet")
+    for table in TABLES:
         conn.execute(f"vacuum analyze {table}")
-    taken = conn.execute(
-        "select pg_database_size(current_database()), pg_total_relation_size('meetings')"
-    ).fetchone()
-    assert taken is not None
-    print(
-        f"\nloaded in {loaded - began:.0f} s, indexes in {indexed - loaded:.0f} s,"
-        f" the migration of meetings in {migrated - indexed:.0f} s;"
-        f" {taken[0] / 1e9:.1f} GB, of it meetings {taken[1] / 1e9:.2f} GB"
-    )
 
 
 def make_partitions(conn: Connection) -> None:
@@ -160,7 +145,7 @@ def make_partitions(conn: Connection) -> None:
         low, high = (
             "mat_" + ids.time_part(round(one.timestamp() * 1000)) for one in (month, following)
         )
-        for table in TABLES:
+        for table in TABLES[:2]:
             conn.execute(
                 f"create table {table}_{month:%Y_%m} partition of {table}"
                 f" for values from ('{low}') to ('{high}')"
@@ -171,6 +156,7 @@ def make_partitions(conn: Connection) -> None:
         (list(TABLES),),
     ).fetchall():
         conn.execute(f"alter table {name} set unlogged")
+    conn.execute("alter table meetings set unlogged")
 
 
 def drop_indexes(conn: Connection, tables: Sequence[str] = TABLES) -> list[str]:
@@ -231,89 +217,43 @@ def main() -> None:
     parser.add_argument("--agents", type=int, default=1000)
     parser.add_argument("--queries", type=int, default=30)
     options = parser.parse_args()
-    print(describe_machine())
     place = servers.fast_place() if options.matches <= IN_MEMORY else DISK
     with servers.short_folder(place) as folder:
-        made = load(folder, options.matches, options.agents)
-        forget_files(folder)
-        ask(folder, made, options.queries)
+        server = embedded_servers.start_postgres(folder, durable=False)
+        try:
+            migrate(server.url)
+            with connect(server.url, autocommit=True) as conn:
+                contents = make_contents(conn, options.agents)
+                fill(conn, options.matches, contents.seasons, options.agents // SEASONS)
+            with connect(server.url, autocommit=True) as conn:
+                use_one_process(conn)  # as the site's connections
+                draw = random.Random(5)
+                asked = [questions(contents, draw) for _ in range(options.queries + 1)]
+                print(f"{options.matches:,} matches; {describe_machine()}")
+                measure(conn, asked)
+        finally:
+            server.stop()
 
 
-def load(folder: Path, matches: int, agents: int) -> Contents:
-    """Makes a database with these matches in a folder."""
-    server = embedded_servers.start_postgres(folder, durable=False)
-    try:
-        migrate(server.url)
-        with connect(server.url, autocommit=True) as conn:
-            made = make_contents(conn, agents)
-            fill(conn, matches, made.seasons, agents // SEASONS)
-    finally:
-        server.stop()
-    return made
-
-
-def ask(folder: Path, made: Contents, queries: int) -> None:
-    """Starts a server on the folder, asks everything twice and prints times and plans."""
-    server = embedded_servers.start_postgres(folder, durable=False)
-    try:
-        with connect(server.url, autocommit=True) as conn:
-            use_one_process(conn)  # as the site's connections
-            draw = random.Random(5)
-            asked = [questions(made, draw) for _ in range(queries + 1)]
-            for memory in ("cold: no page of the files in memory", "warm: asked once more"):
-                print(f"\n{memory}; load average {os.getloadavg()[0]:.1f}")
-                slowest = measure(conn, asked)
-            for name, wanted in slowest.items():
-                print(f"\nslowest plan of: {name}")
-                for line in explain(conn, wanted):
-                    print(f"  {line}")
-    finally:
-        server.stop()
-
-
-def forget_files(folder: Path) -> None:
-    """Drops the pages of a stopped server's files from the memory of the operating system."""
-    for path in folder.rglob("*"):
-        if path.is_file():
-            file = os.open(path, os.O_RDONLY)
-            os.fsync(file)
-            os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
-            os.close(file)
-
-
-def measure(conn: Connection, asked: Sequence[dict[str, MatchFilter]]) -> dict[str, MatchFilter]:
-    """Prints the times of all filters; returns the slowest question of the slowest filters.
-
-    The first questions only fill the server's memory of its catalogue.
-    """
-    times: dict[str, list[float]] = {}
-    work: dict[str, list[float]] = {}
-    worst: dict[str, MatchFilter] = {}
+def measure(conn: Connection, asked: Sequence[dict[str, MatchFilter]]) -> None:
+    """Prints the times of all filters. The first questions only fill the server's catalogue."""
+    times_ms: dict[str, list[float]] = {}
+    cpu_ms: dict[str, list[float]] = {}
     for wanted in asked[0].values():
         match_search.search_matches(conn, STRANGER, wanted)
     for name, wanted in (pair for one in asked[1:] for pair in one.items()):
         began, worked = time.perf_counter(), cpu_seconds(conn)
         match_search.search_matches(conn, STRANGER, wanted)
-        took = 1000 * (time.perf_counter() - began)
-        work.setdefault(name, []).append(1000 * (cpu_seconds(conn) - worked))
-        times.setdefault(name, []).append(took)
-        if took >= max(times[name]):
-            worst[name] = wanted
-    rows = [["filter", "median ms", "p95 ms", "worst ms", "cpu median ms", "cpu p95 ms"]]
-    for name, took_ms in times.items():
-        took_ms, cpu_ms = sorted(took_ms), sorted(work[name])
-        shown = [quantile(took_ms, 0.5), quantile(took_ms, 0.95), took_ms[-1]]
-        shown += [quantile(cpu_ms, 0.5), quantile(cpu_ms, 0.95)]
-        rows.append([name, *(f"{one:.1f}" for one in shown)])
-    every = sorted(one for took_ms in times.values() for one in took_ms)
-    every_cpu = sorted(one for cpu_ms in work.values() for one in cpu_ms)
-    print(aligned(rows))
-    print(
-        f"all filters: p95 {quantile(every, 0.95):.1f} ms, aim {LIMIT_MS:.0f} ms;"
-        f" of it cpu {quantile(every_cpu, 0.95):.1f} ms"
-    )
-    slowest = sorted(times, key=lambda one: -max(times[one]))[:PLANS]
-    return {name: worst[name] for name in slowest}
+        times_ms.setdefault(name, []).append(1000 * (time.perf_counter() - began))
+        cpu_ms.setdefault(name, []).append(1000 * (cpu_seconds(conn) - worked))
+    rows = [Target(f"all filters, p95, {len(times_ms)} kinds", [_p95(times_ms)], "ms", LIMIT_MS)]
+    rows.append(Target("  of it processor time", [_p95(cpu_ms)], "ms"))
+    rows += [Target(name, times, "ms") for name, times in times_ms.items()]
+    print(aligned([HEAD, *(row.cells() for row in rows)]))
+
+
+def _p95(samples: dict[str, list[float]]) -> float:
+    return quantile([each for some in samples.values() for each in some], 0.95)
 
 
 def cpu_seconds(conn: Connection) -> float:
@@ -323,16 +263,6 @@ def cpu_seconds(conn: Connection) -> float:
     """
     on_cpu = Path(f"/proc/{conn.info.backend_pid}/schedstat").read_text().split()[0]
     return time.process_time() + int(on_cpu) / 1e9
-
-
-def explain(conn: Connection, wanted: MatchFilter) -> list[str]:
-    """The plan of the query for the candidates or the newest matches, as Postgres ran it."""
-    if wanted.names_a_player or wanted.season_id:
-        text, arguments = match_search.candidates_query(wanted, None, 62)
-    else:
-        text, arguments = match_search.all_leagues_query(STRANGER, wanted, None, 50)
-    rows = conn.execute(f"explain (analyze, buffers, costs off) {text}", arguments)
-    return [row[0] for row in rows]
 
 
 if __name__ == "__main__":

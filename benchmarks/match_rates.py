@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import statistics
 import time
 from collections.abc import Iterator, Sequence
@@ -72,29 +71,6 @@ def measure(node: Node, bundles: Sequence[Path], seconds: float, group: Path | N
     return Rate(len(walls), elapsed, walls, steps, used)
 
 
-def play_in_parallel(node: Node, folder: Path, seconds: float, workers: int) -> tuple[int, float]:
-    """Play in several processes at once, each with its own four agents; matches and seconds."""
-    lineups = []
-    for worker in range(workers):
-        lineup = folder / f"worker{worker}"
-        lineup.mkdir(exist_ok=True)
-        lineups.append(write_agents(lineup, source_for(node.profile) + f"# {worker} "))
-    with multiprocessing.get_context("fork").Pool(workers) as pool:
-        pool.starmap(_play_for_seconds, [(node, lineup, 0.3) for lineup in lineups])
-        resource_usage.wait_until_idle(node)
-        began = time.perf_counter()
-        counts = pool.starmap(_play_for_seconds, [(node, lineup, seconds) for lineup in lineups])
-        return sum(counts), time.perf_counter() - began
-
-
-def _play_for_seconds(node: Node, bundles: Sequence[Path], seconds: float) -> int:
-    began, count = time.perf_counter(), 0
-    while time.perf_counter() - began < seconds and count < MOST_MATCHES // 2:
-        play(node, bundles)
-        count += 1
-    return count
-
-
 def rows(
     launcher: str, profile: str, state: Path, folder: Path, seconds: float, group: Path | None
 ) -> Iterator[Target]:
@@ -125,10 +101,6 @@ def rows(
         yield Target("  a joint step in it, rules included", [1e6 * s for s in one.steps], "us")
         rate = one.matches / one.elapsed
         yield Target("  matches/s in wall time, 1 at a time", [rate], "/s", better="more")
-        count, elapsed = play_in_parallel(node, folder, seconds, 2)
-        yield Target(
-            "  matches/s in wall time, 2 at a time", [count / elapsed], "/s", better="more"
-        )
     if profile != "torch":
         yield from _measure_fresh_boxes(launcher, profile, state, bundles, (seconds, one, group))
 

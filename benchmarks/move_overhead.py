@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import signal
 import statistics
 import time
 from collections.abc import Iterator
@@ -25,30 +22,7 @@ from benchmarks.report_tables import Target
 from sandbox.match.clock import Clock
 from sandbox.match.loans import Loan, borrow_seats
 
-GAPS_MS = (1, 10, 100)
 WARM_UP = 200
-
-
-@contextlib.contextmanager
-def keep_cores_awake() -> Iterator[None]:
-    """Keeps every core busy with idle-priority work, so that no core sleeps.
-
-    On a virtual machine the wake-up of a core costs tens of microseconds.
-    """
-    spinners = []
-    try:
-        for _ in os.sched_getaffinity(0):
-            pid = os.fork()
-            if pid == 0:
-                os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-                while True:
-                    pass
-            spinners.append(pid)
-        yield
-    finally:
-        for pid in spinners:
-            os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
 
 
 def time_moves_in_process(count: int) -> list[float]:
@@ -66,7 +40,7 @@ def time_moves_in_process(count: int) -> list[float]:
 
 
 def rows(node: Node, folder: Path, count: int) -> Iterator[Target]:
-    """The added time of a move, with and without gaps; of a step of four seats; of freezing."""
+    """The added time of a move, the time of a step of four seats, and of freezing."""
     (bundle, *_), seen = write_agents(folder, _SOURCE), observation()
     clock = Clock(load="own")
     with seated(node, [bundle], clock) as table:
@@ -89,17 +63,6 @@ def rows(node: Node, folder: Path, count: int) -> Iterator[Target]:
             300,
             f"30 us: 2 switches, 4 JSON passes; x{ratio:.1f} of the time in process",
         )
-        with keep_cores_awake():
-            for _ in range(WARM_UP):
-                table.step(seen)
-            times = [1e6 * (sum(table.step(seen)) - base) for _ in range(count)]
-        yield Target("the same while idle-priority work keeps the cores awake", times, "us")
-        for gap_ms in GAPS_MS:
-            times = []
-            for _ in range(max(20, min(count, 2000) // gap_ms)):
-                time.sleep(gap_ms / 1000)
-                times.append(1e6 * (sum(table.step(seen)) - base))
-            yield Target(f"the same after {gap_ms} ms of rest", times, "us")
     with seated(node, write_agents(folder, _SOURCE), clock) as table:
         resource_usage.wait_until_idle(node)
         for _ in range(WARM_UP):

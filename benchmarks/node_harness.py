@@ -24,7 +24,6 @@ from sandbox.match import referee
 from sandbox.match.clock import Clock
 from sandbox.match.cpu_meter import OwnRunQueue
 from sandbox.match.loans import Loan, SeatRequest, borrow_seats, node_hello
-from sandbox.match.match_record import EpisodeRecord, PlayedMatch
 from sandbox.match.questions import ask_all
 from sandbox.match.referee import EpisodeRequest
 from sandbox.match.seat import MatchTiming, Seat
@@ -134,49 +133,37 @@ class Match:
     """The time of one match by part, in seconds."""
 
     wall: float
-    borrowing: float
-    """Seconds from the request to all loans."""
     steps: list[float] = field(default_factory=list)
     """Seconds of each joint step after the first; the first loads the agents."""
-    charges: list[float] = field(default_factory=list)
-    """Each move but a seat's first."""
 
 
 def play(
     node: Node,
     bundles: Sequence[Path],
-    memory: list[PlayedMatch] | None = None,
-    on_record: Callable[[EpisodeRecord], None] | None = None,
-    steps: int = STEPS,
 ) -> Match:
-    """Play one match of so many joint steps; raises if the match has another length."""
+    """Play one match of ``STEPS`` joint steps; raises if the match has another length."""
     marks: list[float] = []
     began = time.perf_counter()
     with borrow_seats(
         node.socket, [node.request(path) for path in bundles], BORROW_SECONDS
     ) as loans:
-        lent = time.perf_counter()
         played = referee.play_episode(
             EpisodeRequest(
                 GEESE,
-                CONFIGURATION | {"episodeSteps": steps + 1},
+                CONFIGURATION,
                 Clock(),
                 SEED,
                 loans,
                 max_parallel_seats=SEATS,
                 stop_after_seconds=600.0,
                 on_step=lambda _: marks.append(time.perf_counter()),
-                on_record=on_record,
             )
         )
     wall = time.perf_counter() - began
-    if len(played.episode.steps) != steps or set(played.episode.verdicts) != {"DONE"}:
+    if len(played.episode.steps) != STEPS or set(played.episode.verdicts) != {"DONE"}:
         raise SystemExit(f"the match did not go as planned: {played.seats}")
-    if memory is not None:
-        memory.append(played)
     times = [later - earlier for earlier, later in itertools.pairwise(marks)]
-    charges = [c or 0.0 for step in played.episode.steps[1:] for c in step.charged_seconds]
-    return Match(wall, lent - began, times, charges)
+    return Match(wall, times)
 
 
 class Table:

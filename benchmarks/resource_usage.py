@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.node_harness import Node
+from benchmarks.processes import process_table, process_tree, read_process
 from sandbox.launchers import cgroups
 
 SETTLE_SECONDS = 60.0
@@ -109,7 +110,7 @@ def spent(group: Path, node: Node) -> Spent:
     return Spent(
         total=total + shims,
         referee=own.user + own.system + own.children_user + own.children_system,
-        node=_process_seconds(node.pid),
+        node=read_process(node.pid).own_seconds,
         supervisors=sum(_thread_seconds(pid) for pid in kinds["supervisor"]),
         zygotes=sum(_thread_seconds(pid) for pid in kinds["zygote"]),
         shims=shims,
@@ -132,16 +133,16 @@ def containers_of(node: Node) -> list[str]:
 
 def processes_of(node: Node, containers: list[str]) -> list[int]:
     """Every process of this node's boxes on this host, and their shims."""
-    parents, lines = _process_table()
+    table = process_table()
     if node.launcher == "docker":
-        roots = {pid for pid, line in lines.items() if _is_shim(line, containers)}
+        roots = {pid for pid, one in table.items() if _is_shim(one.command, containers)}
     else:
-        own = {pid for pid, parent in parents.items() if parent == node.pid}
-        roots = {pid for pid in own if "peckbox.supervisor" in lines[pid]}
-    found = set(roots)
-    while more := {pid for pid, parent in parents.items() if parent in found} - found:
-        found |= more
-    return sorted(found)
+        roots = {
+            pid
+            for pid, one in table.items()
+            if one.parent == node.pid and "peckbox.supervisor" in one.command
+        }
+    return sorted(process_tree(table, roots))
 
 
 def wait_until_idle(node: Node) -> None:
@@ -170,7 +171,9 @@ def anonymous_by_kind(node: Node) -> Mapping[str, float]:
 
 
 def _kinds(pids: list[int]) -> dict[str, list[int]]:
-    parents, lines = _process_table()
+    table = process_table()
+    lines = {pid: one.command for pid, one in table.items()}
+    parents = {pid: one.parent for pid, one in table.items()}
     kinds: dict[str, list[int]] = {
         kind: [] for kind in ("supervisor", "zygote", "child", "shim", "init")
     }
@@ -192,17 +195,6 @@ def _is_shim(line: str, containers: list[str]) -> bool:
     return "containerd-shim" in line and any(one in line for one in containers)
 
 
-def _process_table() -> tuple[dict[int, int], dict[int, str]]:
-    parents, lines = {}, {}
-    for name in os.listdir("/proc"):
-        with contextlib.suppress(OSError, ValueError):
-            pid = int(name)
-            fields = Path("/proc", name, "stat").read_text().rpartition(")")[2].split()
-            lines[pid] = Path("/proc", name, "cmdline").read_text(errors="replace")
-            parents[pid] = int(fields[1])
-    return parents, lines
-
-
 def group_seconds(folder: Path) -> float:
     """Processor seconds of a version 2 group and all groups below it."""
     with contextlib.suppress(OSError):
@@ -217,14 +209,6 @@ def _thread_seconds(pid: int) -> float:
         for thread in Path(f"/proc/{pid}/task").iterdir():
             total += int((thread / "schedstat").read_text().split()[0])
     return total / 1e9
-
-
-def _process_seconds(pid: int) -> float:
-    """Processor seconds of a process, including ended threads."""
-    with contextlib.suppress(OSError):
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    return 0.0
 
 
 def _anonymous_kib(pid: int) -> int:

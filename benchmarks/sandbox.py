@@ -1,14 +1,13 @@
 """Measures the sandbox against its targets, with a real node, referee and boxes.
 
-    python -m benchmarks.sandbox [--launcher NAME ...] [--seconds 5] [--profile]
+    python -m benchmarks.sandbox [--launcher NAME ...] [--seconds 5]
 
 There is one table for each launcher on this machine. A figure of several samples shows median, 99th
 percentile and best tenth; neighbours on the machine disturb the best tenth least. A "median"
 under *met?* means that the median meets the target and the 99th percentile does not.
 
 The peers are the same JSON work in process, and a new box for every seat. Matches per second of a
-core count the referee, the node and the boxes as in ``benchmarks.resource_usage``. ``--profile``
-adds the time of a move, of a start and of a match by part.
+core count the referee, the node and the boxes as in ``benchmarks.resource_usage``.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks import box_starts, match_rates, move_overhead, resource_usage, time_profile
+from benchmarks import box_starts, match_rates, move_overhead, resource_usage
 from benchmarks.node_harness import LAUNCHERS, STATE, running, write_agents
 from benchmarks.report_tables import HEAD, Target, aligned, describe_machine
 
@@ -33,7 +32,6 @@ def main() -> None:
     parser.add_argument("--starts", type=int, default=100, help="starts of each kind")
     parser.add_argument("--launcher", action="append", choices=LAUNCHERS)
     parser.add_argument("--state-dir", type=Path, default=STATE, help="libraries of profiles")
-    parser.add_argument("--profile", action="store_true", help="also show the time by part")
     options = parser.parse_args()
     for launcher in options.launcher or LAUNCHERS:
         with (
@@ -50,8 +48,6 @@ def main() -> None:
                 lines.append(target.cells())
             print(aligned(lines))
             print(f"medians / 99th percentiles; at the end: {describe_machine()}")
-            if options.profile:
-                print(time_profile.report(launcher, Path(made), options.state_dir, group))
 
 
 def _rows(

@@ -50,9 +50,3 @@ def pin_server(pid: int) -> None:
     """Keep the process on the last core."""
     for thread in Path(f"/proc/{pid}/task").iterdir():
         os.sched_setaffinity(int(thread.name), CORES[-1:])
-
-
-def cpu_seconds(pid: int) -> float:
-    """The processor time of the process."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -11,22 +11,18 @@ first contentful one, from the start of the navigation.
 from __future__ import annotations
 
 import argparse
-import os
-import socket
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-import httpx
 from playwright.sync_api import Browser
 
 from benchmarks.report_tables import aligned, describe_machine
+from benchmarks.site_process import serving
 from ladder.database.blobs import open_blobs
 from ladder.database.db import connect
 from tests import servers
@@ -40,6 +36,7 @@ SLOW_4G: Final = {
     "uploadThroughput": 750_000 / 8,
 }
 CPU_RATE: Final = 4
+PORT: Final = 8105
 MOST_KB: Final = 100
 MOST_SECONDS: Final = 1.0
 COUNTED: Final = ("Document", "Script", "Stylesheet", "Font")
@@ -56,32 +53,13 @@ def site() -> Iterator[tuple[str, Contest]]:
         blobs = Path(folder).as_uri()
         with connect(database) as conn:
             contest = seed(conn, open_blobs(blobs), rated=24)
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        server = subprocess.Popen(
-            [sys.executable, "-m", "uvicorn", "services.app:create_app", "--factory",
-             "--port", str(port), "--log-level", "warning"],
-            env={**os.environ, "PECK_DATABASE_URL": database, "PECK_BLOBS_URL": blobs,
-                 "PECK_SIGN_UP": "open"},
-        )  # fmt: skip
-        try:
-            wait_for(f"http://127.0.0.1:{port}")
-            yield f"http://127.0.0.1:{port}", contest
-        finally:
-            server.terminate()
-            server.wait(30)
-
-
-def wait_for(address: str) -> None:
-    until = time.monotonic() + 60
-    while time.monotonic() < until:
-        try:
-            if httpx.get(f"{address}/health/ready").status_code == 200:
-                return
-        except httpx.TransportError:
-            time.sleep(0.1)
-    raise TimeoutError(f"{address} did not start")
+        environment = {
+            "PECK_DATABASE_URL": database,
+            "PECK_BLOBS_URL": blobs,
+            "PECK_SIGN_UP": "open",
+        }
+        with serving("services.app:create_app", PORT, Path(folder), **environment):
+            yield f"http://127.0.0.1:{PORT}", contest
 
 
 def pages(contest: Contest) -> list[str]:

@@ -27,28 +27,36 @@ QUICK = b"def agent(observation, configuration):\n    return 'EAST'\n"
 SCOPES = ["read", "agents:write", "leagues:write"]
 AIM = 30
 LEAGUE = "speed"
+VALIDATED_SECONDS = 600.0
 
 
 @contextmanager
 def playing_league(slots: int, steps: int) -> Iterator[tuple[Stack, str]]:
     """Runs an instance whose league plays at full speed; yields it and the season's id."""
     with running(slots=slots) as stack:
-        admin = stack.client(stack.admin_token)
-        people = [_enrol(admin, stack, number) for number in range(AGENTS)]
-        people[0].post(
-            "/v1/leagues", {"slug": LEAGUE, "title": "Full speed", "game": "hungry_geese"}
-        )
-        season = people[0].post(
-            f"/v1/leagues/{LEAGUE}/seasons", {"seats": 4, "configuration": {"episodeSteps": steps}}
-        )
-        entries = [_submit(person, number) for number, person in enumerate(people)]
-        deadline = time.monotonic() + 120
-        while any(
-            people[0].get(f"/v1/entries/{entry['id']}")["state"] != "active" for entry in entries
-        ):
-            assert time.monotonic() < deadline, "the agents were not validated in two minutes"
-            time.sleep(0.2)
-        yield stack, season["id"]
+        _, season = enter_agents(stack, AGENTS, QUICK, {"episodeSteps": steps})
+        yield stack, season
+
+
+def enter_agents(
+    stack: Stack, count: int, source: bytes, configuration: Json
+) -> tuple[list[Client], str]:
+    """Makes a league with a validated agent of each of so many people; returns them and the id of
+    the season."""
+    admin = stack.client(stack.admin_token)
+    people = [_enrol(admin, stack, number) for number in range(count)]
+    people[0].post("/v1/leagues", {"slug": LEAGUE, "title": "Bench", "game": "hungry_geese"})
+    season = people[0].post(
+        f"/v1/leagues/{LEAGUE}/seasons", {"seats": 4, "configuration": configuration}
+    )
+    entries = [_submit(person, source, number) for number, person in enumerate(people)]
+    deadline = time.monotonic() + VALIDATED_SECONDS
+    while any(
+        people[0].get(f"/v1/entries/{entry['id']}")["state"] != "active" for entry in entries
+    ):
+        assert time.monotonic() < deadline, "the agents were not validated"
+        time.sleep(0.2)
+    return people, season["id"]
 
 
 def _enrol(admin: Client, stack: Stack, number: int) -> Client:
@@ -61,9 +69,9 @@ def _enrol(admin: Client, stack: Stack, number: int) -> Client:
     )
 
 
-def _submit(person: Client, number: int) -> Json:
+def _submit(person: Client, source: bytes, number: int) -> Json:
     agent = person.post("/v1/agents", {"name": f"agent {number}"})
-    content = QUICK + f"# {number}".encode()
+    content = source + f"# {number}".encode()
     entry: Json = person.upload(f"/v1/agents/{agent['id']}/submissions", content, season=LEAGUE)[
         "entry"
     ]

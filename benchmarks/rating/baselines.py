@@ -1,4 +1,4 @@
-"""Ladders of other contests: TrueSkill game by game, with their own pairing rules."""
+"""The peer: TrueSkill game by game, with the pairing of Kaggle as far as it is known."""
 
 from __future__ import annotations
 
@@ -19,9 +19,6 @@ KAGGLE_WIDTH = 0.5
 """The width of the bell curve around an agent's rating from which opponents are drawn."""
 KAGGLE_NEW, KAGGLE_HASTE = 50, 6.0
 """Below this number of games, an agent leads this many times more often."""
-HALITE_TAU = 0.008 / (25 / 6)
-HALITE_AMONG = 20
-"""A game starts from one of this many agents with the fewest games."""
 
 
 @dataclass
@@ -56,12 +53,10 @@ class Online:
         matchmaker: Matchmaker,
         *,
         sigma0: float = 2.0,
-        tau: float = 0.0,
         floor: float = 0.0,
-        cautious: bool = False,
     ) -> None:
         self._seats, self._matchmaker = seats, matchmaker
-        self._sigma0, self._tau, self._floor, self._cautious = sigma0, tau, floor, cautious
+        self._sigma0, self._floor = sigma0, floor
         self._mu, self._sigma = np.zeros(0), np.zeros(0)
         self._games = np.zeros(0, dtype=np.int64)
 
@@ -84,8 +79,7 @@ class Online:
         """Learn results in this order; a fault counts as a last place."""
         for wave in online_trueskill.split_into_batches(lineups, len(self._mu)):
             who = lineups[wave]
-            sigma = np.sqrt(self._sigma[who] ** 2 + self._tau**2)
-            mu, sigma = online_trueskill.update(self._mu[who], sigma, ranks[wave])
+            mu, sigma = online_trueskill.update(self._mu[who], self._sigma[who], ranks[wave])
             self._mu[who], self._sigma[who] = mu, np.maximum(sigma, self._floor)
         np.add.at(self._games, lineups.ravel(), 1)
 
@@ -98,15 +92,7 @@ class Online:
     def view(self, active: Ints) -> View:
         """The current board."""
         mu, sigma = self._mu[active], self._sigma[active]
-        return View(mu, sigma, mu - 3 * sigma if self._cautious else mu)
-
-
-def at_random(known: Known, seats: int, count: int, rng: np.random.Generator) -> Ints:
-    """Pairs all agents equally often, with random opponents."""
-    agents = len(known.mu)
-    tables = agents // seats
-    drawn = [rng.permutation(agents)[: tables * seats] for _ in range(-(-count // tables))]
-    return np.concatenate(drawn).reshape(-1, seats)[:count].astype(np.int32)
+        return View(mu, sigma, mu)
 
 
 def by_similar_rating(known: Known, seats: int, count: int, rng: np.random.Generator) -> Ints:
@@ -125,41 +111,6 @@ def by_similar_rating(known: Known, seats: int, count: int, rng: np.random.Gener
     return np.column_stack([leads, others]).astype(np.int32)
 
 
-def by_near_rank(known: Known, seats: int, count: int, rng: np.random.Generator) -> Ints:
-    """Halite III's pairing: one of those with the fewest games, and some of the nearest by mean."""
-    agents = len(known.mu)
-    games = known.games.astype(float)
-    made = []
-    for _ in range(count):
-        need = rng.uniform(0.5, 1.0, agents) / (games + 1)
-        fewest = np.argpartition(-need, min(HALITE_AMONG, agents) - 1)[:HALITE_AMONG]
-        lead = int(rng.choice(fewest))
-        among = int(5.0 / (0.01 + rng.random()) ** 0.65)
-        among = min(max(among, seats - 1), agents - 1)
-        apart = np.abs(known.mu - known.mu[lead])
-        apart[lead] = np.inf
-        nearest = np.argpartition(apart, among - 1)[:among]
-        lineup = [lead, *rng.choice(nearest, seats - 1, replace=False)]
-        games[lineup] += 1
-        made.append(lineup)
-    return np.array(made, dtype=np.int32)
-
-
-def random_trueskill(seats: int) -> Online:
-    """The package's defaults: tau is a hundredth of the first sigma."""
-    return Online(seats, at_random, tau=0.02)
-
-
-def random_trueskill_still(seats: int) -> Online:
-    """The same without the noise for players that change."""
-    return Online(seats, at_random)
-
-
 def kaggle_like(seats: int) -> Online:
     """Opponents of similar rating, with a sigma of at least 35 points."""
     return Online(seats, by_similar_rating, sigma0=KAGGLE_SIGMA, floor=KAGGLE_FLOOR)
-
-
-def halite_like(seats: int) -> Online:
-    """Opponents of near rank; the board shows mu - 3 sigma."""
-    return Online(seats, by_near_rank, tau=HALITE_TAU, cautious=True)

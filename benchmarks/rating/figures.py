@@ -1,16 +1,15 @@
-"""Computes the figures of the tables from the results of seasons, with standard errors."""
+"""Figures of the tables: means and pooled values of seasons, with standard errors."""
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import inf, sqrt
 
 import numpy as np
 
 from benchmarks.rating.board_accuracy import games_until
-from benchmarks.rating.experiments import FIRST_PRINTED, Record
+from benchmarks.rating.seasons import Season
 
 NEAR = 0.05
 """A newcomer is placed if its rank error is below this share of the league."""
@@ -18,20 +17,12 @@ BIN = 1.25
 """Newcomers' numbers of games are pooled in bins of this ratio."""
 
 
-def seed_parser(description: str | None, seeds: int = 10) -> argparse.ArgumentParser:
-    """The options of a program that plays a season for each of some seeds."""
-    parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--seeds", type=int, default=seeds)
-    parser.add_argument("--first-seed", type=int, default=FIRST_PRINTED)
-    return parser
-
-
 @dataclass(frozen=True)
 class Figure:
     """A mean over seasons and its standard error; either may be unknown."""
 
-    value: float | None
-    error: float | None
+    value: float | None = None
+    error: float | None = None
 
     def text(self, digits: int = 3, never: str = "never") -> str:
         if self.value is None:
@@ -40,91 +31,109 @@ class Figure:
         return shown if self.error is None else f"{shown} ±{self.error:.{digits}f}"
 
 
+UNKNOWN = Figure()
+
+
 def mean_of(values: Sequence[float]) -> Figure:
     """The mean of these values."""
     if not len(values):
-        return Figure(None, None)
+        return UNKNOWN
     error = float(np.std(values, ddof=1) / sqrt(len(values))) if len(values) > 1 else None
     return Figure(float(np.mean(values)), error)
 
 
-def mean_text(values: Sequence[float], digits: int) -> str:
-    """The mean of these values with its standard error."""
-    return mean_of(values).text(digits)
+def row(
+    what: str,
+    ours: Figure,
+    other: Figure,
+    aim: float,
+    limit: str = "",
+    *,
+    more: bool = False,
+    digits: int = 3,
+    errors: float = 0.0,
+) -> tuple[str, ...]:
+    """One aim beside the measured figure, which may miss it by so many standard errors."""
+    missed = inf if ours.value is None else (aim - ours.value if more else ours.value - aim)
+    met = missed <= errors * (ours.error or 0.0)
+    aim_text = f"{'>=' if more else '<='} {aim:g}"
+    other_text = other.text(digits, "never" if digits == 1 else "-")
+    return (what, ours.text(digits), aim_text, other_text, limit, "yes" if met else "NO")
 
 
-def mean(records: Iterable[Record], read: Callable[[Record], float]) -> Figure:
-    """The mean of a value over seasons."""
-    return mean_of([read(each) for each in records])
-
-
-def pooled(records: Sequence[Record], share: Callable[[Sequence[Record]], float | None]) -> Figure:
+def pooled(seasons: Sequence[Season], share: Callable[[Sequence[Season]], float | None]) -> Figure:
     """A value from all seasons together, with a jackknife error."""
-    value = share(records)
-    count = len(records)
-    without = [share([*records[:n], *records[n + 1 :]]) for n in range(count)] if count > 1 else []
+    value = share(seasons)
+    count = len(seasons)
+    without = [share([*seasons[:n], *seasons[n + 1 :]]) for n in range(count)] if count > 1 else []
     known = [each for each in without if each is not None]
     if value is None or len(known) < count or count < 2:
-        return Figure(value, None)
+        return Figure(value)
     return Figure(value, sqrt((count - 1) * float(np.var(known))))
 
 
-def games_until_aim(records: Sequence[Record], loss: str, aim: float) -> Figure:
+def games_until_aim(seasons: Sequence[Season], loss: str, aim: float) -> Figure:
     """Games per agent until the mean curve falls to ``aim``; ``loss`` is 1 - rho or medals."""
 
-    def crossing(some: Sequence[Record]) -> float | None:
+    def crossing(some: Sequence[Season]) -> float | None:
         if not some:
             return None
-        games = [each["games"] for each in some[0].snapshots]
         curve = np.mean(
-            [[_loss_value(each, loss) for each in one.snapshots] for one in some], axis=0
+            [
+                [1 - shot.rho if loss == "rho" else getattr(shot, loss) for shot in one.shots]
+                for one in some
+            ],
+            axis=0,
         )
-        return games_until(games, curve.tolist(), aim)
+        return games_until([shot.games for shot in some[0].shots], curve.tolist(), aim)
 
-    return pooled(records, crossing)
-
-
-def ratio(records: Sequence[Record], above: str, below: str, at: int | None = -1) -> Figure:
-    """The quotient of two counts, at one moment or (None) at all of them."""
-
-    def quotient(some: Sequence[Record]) -> float | None:
-        chosen = [
-            s for one in some for s in (_snapshots(one) if at is None else [_snapshots(one)[at]])
-        ]
-        total = sum(each[below] for each in chosen)
-        return sum(each[above] for each in chosen) / total if total else None
-
-    return pooled(records, quotient)
+    return pooled(seasons, crossing)
 
 
-def interval_coverage(records: Sequence[Record], which: str) -> Figure:
+def ratio(seasons: Sequence[Season], above: str, below: str) -> Figure:
+    """The quotient of two counts, over all measured moments."""
+
+    def quotient(some: Sequence[Season]) -> float | None:
+        shots = [shot for season in some for shot in season.shots]
+        total = sum(getattr(shot, below) for shot in shots)
+        return sum(getattr(shot, above) for shot in shots) / total if total else None
+
+    return pooled(seasons, quotient)
+
+
+def interval_coverage(seasons: Sequence[Season], which: str) -> Figure:
     """The share of true values inside 95 % intervals, over all measured moments."""
-    return mean(records, lambda one: float(np.mean([shot[which] for shot in _snapshots(one)])))
+    return mean_of([np.mean([getattr(shot, which) for shot in each.shots]) for each in seasons])
 
 
-def games_until_placed(records: Sequence[Record], parent: bool | None) -> Figure:
+def at_end(seasons: Sequence[Season], what: str) -> Figure:
+    """The mean of a measure of the last board."""
+    return mean_of([getattr(each.shots[-1], what) for each in seasons])
+
+
+def games_until_placed(seasons: Sequence[Season], parent: bool | None) -> Figure:
     """Games until newcomers are on average as near to their true places as the aim asks."""
 
-    def crossing(some: Sequence[Record]) -> float | None:
-        found = np.array(
+    def crossing(some: Sequence[Season]) -> float | None:
+        newcomers = np.array(
             [
                 (games, off)
-                for one in some
-                for has, games, off in (one.story or {"newcomers": []})["newcomers"]
-                if games > 0 and (parent is None or has == parent)
+                for season in some
+                for has_parent, games, off in season.newcomers
+                if games > 0 and parent in (None, has_parent)
             ]
         )
-        if not len(found):
+        if not len(newcomers):
             return None
-        step = np.floor(np.log(found[:, 0]) / np.log(BIN))
-        bins = [found[step == one] for one in np.unique(step)]
+        step = np.floor(np.log(newcomers[:, 0]) / np.log(BIN))
+        bins = [newcomers[step == one] for one in np.unique(step)]
         games = [float(np.exp(np.log(each[:, 0]).mean())) for each in bins]
         means = fit_falling_curve(
             [float(each[:, 1].mean()) for each in bins], [len(each) for each in bins]
         )
         return games_until(games, means, NEAR)
 
-    return pooled(records, crossing)
+    return pooled(seasons, crossing)
 
 
 def fit_falling_curve(values: Sequence[float], weights: Sequence[float]) -> list[float]:
@@ -137,28 +146,3 @@ def fit_falling_curve(values: Sequence[float], weights: Sequence[float]) -> list
             total, heavy, count = total + before[0], heavy + before[1], count + before[2]
         blocks.append((total, heavy, count))
     return [total / heavy for total, heavy, count in blocks for _ in range(count)]
-
-
-def snapshot_reader(at: int, what: str) -> Callable[[Record], float]:
-    """Reads a value of a season at one of its measured moments."""
-    return lambda one: _snapshots(one)[at][what]
-
-
-def story_reader(what: str) -> Callable[[Record], float]:
-    """Reads a value of a living league."""
-    return lambda one: float((one.story or {})[what])
-
-
-def copies_figure_reader(what: str, unit: float) -> Callable[[Record], float]:
-    """Reads a value of equal copies of a bundle, in this unit."""
-    return lambda one: unit * (one.bundles or {})[what]
-
-
-def _snapshots(record: Record) -> Sequence[dict[str, float]]:
-    if record.story is None:
-        return record.snapshots
-    return [record.story["opened"], record.story["final"]]
-
-
-def _loss_value(shot: dict[str, float], loss: str) -> float:
-    return 1 - shot["rho"] if loss == "rho" else shot[loss]

@@ -40,32 +40,25 @@ class Official:
 
     There are no live ratings: an entry starts at the first mean until a fit includes it.
     ``matchmaker`` replaces the pairing, to test the fit alone. If ``parents`` is False, new
-    versions start like new agents. ``bundle`` gives the bundle of each entry. ``growth`` is the
-    growth of the log after which a fit is due. The service also makes one 10 s after the last, so
-    1.0 is right for a league that plays slowly.
-
-    ``weight`` replaces the weight of the medal
-    boundaries while uploads are open. Without ``paced``, entries that fail and groups of equals
-    play like the others.
+    versions start like new agents. ``growth`` is the growth of the log after which a fit is due.
+    The service also makes one 10 s after the last, so 1.0 is right for a league that plays slowly.
+    Without ``paced``, entries that fail and groups of equals play like the others.
     """
 
     def __init__(
         self,
         seats: int,
         *,
-        weight: float | None = None,
         matchmaker: Matchmaker | None = None,
         parents: bool = True,
-        bundle: Ints | None = None,
         growth: float = GROWTH,
         paced: bool = True,
     ) -> None:
         self._terms = PairingTerms(seats, BETA)
-        self._matchmaker, self._parents, self._bundle = matchmaker, parents, bundle
+        self._matchmaker, self._parents = matchmaker, parents
         self.most_in_flight = DEFAULTS.max_in_flight if matchmaker is None else None
         self.growth = growth
         self.season_id = SeasonId("sea_simulated")
-        self._weight = weight
         self._parent: list[int] = []
         self.declared: set[int] = set()
         """Entries that their teams declared."""
@@ -81,7 +74,6 @@ class Official:
         self._contender = np.zeros(0, np.int32)
         """By entry; -1 before its first game."""
         self._numbers: dict[EntryId, int] = {}
-        self._bundles: dict[int, int] = {}
         self._contender_parents: list[int] = []
         self._log = GameTable.empty(seats)
         self._field = SeasonField() if paced else _UnpacedField()
@@ -180,18 +172,6 @@ class Official:
         """The games that an entry has played and the newest standing includes."""
         return int(self._games[entry]) if entry_id(entry) in self._places else 0
 
-    def shuffled_spread(self, seed: int) -> float:
-        """The score change in beta if the log is permuted and all contenders are renumbered."""
-        rng = np.random.default_rng(seed)
-        parents = np.array(self._contender_parents, np.int32)
-        straight = fit_season(self._log, parents).mu
-        number = rng.permutation(len(parents)).astype(np.int32)
-        renumbered = np.empty_like(parents)
-        renumbered[number] = np.where(parents >= 0, number[parents], -1)
-        rows = self._log.take(rng.permutation(len(self._log)))
-        renamed = GameTable(number[rows.contenders], rows.ranks, rows.faults)
-        return float(np.abs(fit_season(renamed, renumbered).mu[number] - straight).max())
-
     def is_fit_due(self) -> bool:
         """Whether the log has grown enough since the last fit, or uploads have closed.
 
@@ -215,7 +195,7 @@ class Official:
             mu0=START,
             beta=BETA,
             seed=season_seed(self.season_id),
-            boundary_weight=self._weight if self._terms.is_open else FINAL_WEIGHT,
+            boundary_weight=None if self._terms.is_open else FINAL_WEIGHT,
             rules=MedalRules(),
         )
         places = zip(self._entrants, standing.places, strict=True)
@@ -229,11 +209,9 @@ class Official:
         """Numbers a contender by its first game, as ``SeasonLog`` does."""
         if self._contender[entry] >= 0:
             return
-        bundle = entry if self._bundle is None else int(self._bundle[entry])
-        number = self._bundles.setdefault(bundle, len(self._bundles))
+        number = len(self._contender_parents)
         self._contender[entry] = self._numbers[entry_id(entry)] = number
-        if number == len(self._contender_parents):
-            self._contender_parents.append(self._parent_number(entry))
+        self._contender_parents.append(self._parent_number(entry))
 
     def _parent_number(self, entry: int) -> int:
         parent = self._parent[entry]
@@ -251,13 +229,12 @@ class Official:
         )
 
     def _candidate(self, entry: int) -> Candidate:
-        bundle = entry if self._bundle is None else int(self._bundle[entry])
         return Candidate(
             entry_id=entry_id(entry),
             submission_id=SubmissionId(f"sub_{entry:026d}"),
             agent_id=AgentId(f"age_{entry:026d}"),
             team_id=TeamId(f"tea_{self._team[entry]:026d}"),
-            digest=str(bundle),
+            digest=str(entry),
             profile="numpy",
             mu=START,
             sigma=DEFAULTS.sigma0,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from benchmarks.rating.baselines import View
 from benchmarks.rating.board_accuracy import Snapshot, medal_classes, places, snapshot
 from benchmarks.rating.official_ladder import DEFAULTS
-from benchmarks.rating.worlds import Flags, Floats, Ints, World
+from benchmarks.rating.worlds import Flags, Ints, World
 
 GROWTH = 0.05
 """The size of a batch as a share of the log; at least one game an agent."""
@@ -48,6 +48,22 @@ class Ladder(Protocol):
         """The board of the active agents."""
 
 
+@dataclass
+class Season:
+    """The measures of one season of one ladder."""
+
+    shots: list[Snapshot]
+    """The board at the asked moments; in a living league when uploads closed, and at the end."""
+    moved: float = 0.0
+    """The mean change of a settled agent's rank in a day, as a share of the league."""
+    jumped: float = 0.0
+    """The 99th percentile of these changes."""
+    flipped: float = 0.0
+    """The share of settled agents' medals that have another class a day later."""
+    newcomers: list[tuple[bool, int, float]] = field(default_factory=list)
+    """For each newcomer: has a parent, own games, distance from the true rank as a share."""
+
+
 def play_static_season(
     ladder: Ladder,
     world: World,
@@ -55,12 +71,8 @@ def play_static_season(
     seed: int,
     *,
     finals_at: float | None = None,
-    seen: Callable[[View, Floats], None] | None = None,
-) -> list[Snapshot]:
-    """Play a league without arrivals; uploads close after ``finals_at`` games an agent.
-
-    ``seen`` gets the final board and the true strengths.
-    """
+) -> Season:
+    """Play a league without arrivals; uploads close after ``finals_at`` games an agent."""
     rng = np.random.default_rng([seed, 1])
     agents = len(world.skill)
     active = np.arange(agents, dtype=np.int32)
@@ -81,9 +93,7 @@ def play_static_season(
             ladder.finish_season()
         view = ladder.view(active)
         found.append(snapshot(checkpoint, view, truth, seed, equal_within=world.equal_within))
-    if seen is not None:
-        seen(ladder.view(active), truth)
-    return found
+    return Season(found)
 
 
 class Flight:
@@ -140,24 +150,7 @@ FIRST_DAY = 5
 MOST_GAMES = 160
 
 
-@dataclass
-class Story:
-    """The measures of a league in which agents come and go."""
-
-    opened: Snapshot
-    """The board when uploads closed."""
-    final: Snapshot
-    moved: float
-    """The mean change of a settled agent's rank in a day, as a share of the league."""
-    jumped: float
-    """The 99th percentile of these changes."""
-    flipped: float
-    """The share of settled agents' medals that have another class a day later."""
-    newcomers: list[tuple[bool, int, float]] = field(default_factory=list)
-    """For each newcomer: has a parent, own games, distance from the true rank as a share."""
-
-
-def play_living_season(ladder: Ladder, world: World, life: Life, seed: int) -> Story:
+def play_living_season(ladder: Ladder, world: World, life: Life, seed: int) -> Season:
     """Play a league in which agents arrive, improve and crash, and then close uploads."""
     league = _League(ladder, world, life, np.random.default_rng([seed, 2]))
     moves, flips, newcomers = list[float](), list[float](), list[tuple[bool, int, float]]()
@@ -182,9 +175,8 @@ def play_living_season(ladder: Ladder, world: World, life: Life, seed: int) -> S
         before = board
     ladder.finish_season()
     assert opened is not None
-    return Story(
-        opened,
-        league.snapshot(seed),
+    return Season(
+        [opened, league.snapshot(seed)],
         float(np.mean(moves)),
         float(np.quantile(moves, 0.99)),
         float(np.mean(flips)),

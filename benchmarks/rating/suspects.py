@@ -1,7 +1,4 @@
-"""Measures what the page of suspects finds: ``python -m benchmarks.rating.suspects``.
-
-In each world but the first, some of 100 accounts collude. The table says in how many seasons they
-are named, and what they gain.
+"""Plays seasons in which some of 100 accounts collude, and reads the page of suspects.
 
 - *copies*: 100 near-copies flood a league of 100 others. How many of them are in the groups that
   hosts see, and how many honest entries?
@@ -17,7 +14,6 @@ are named, and what they gain.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,11 +21,9 @@ from numpy.typing import NDArray
 
 from benchmarks.rating import crowds, worlds
 from benchmarks.rating.baselines import Known, Matchmaker
-from benchmarks.rating.figures import mean_text, seed_parser
 from benchmarks.rating.official_ladder import BETA, Official, entry_id
 from benchmarks.rating.seasons import Flight
 from benchmarks.rating.worlds import Flags, Ints, World
-from benchmarks.report_tables import aligned
 from ladder.moderation.suspects import LEAST_SHARE
 from ladder.ratings.official.equal_groups import find_equal_groups
 from ladder.ratings.official.season_fit import GROWTH
@@ -183,66 +177,3 @@ def copies_named(seed: int) -> tuple[float, float]:
     named = [member for group in groups if group.share >= LEAST_SHARE for member in group.members]
     copies = sum(1 for member in named if member >= crowds.HONEST["flood"])
     return float(copies), float(len(named) - copies)
-
-
-def rows(name: str, seasons: Sequence[Sequence[Look]]) -> list[tuple[str, ...]]:
-    """The rows of a world, one for each look."""
-    found = list[tuple[str, ...]]()
-    for turn, games in enumerate(GAMES):
-        looks = [season[turn] for season in seasons]
-        found.append(
-            (
-                *(name, str(games)),
-                mean_text([float(each.named > 0.0) for each in looks], 2),
-                mean_text([each.named for each in looks], 2),
-                mean_text([each.others for each in looks], 1),
-                mean_text([each.gain for each in looks], 1),
-            )
-        )
-    return found
-
-
-WORLDS: Mapping[str, str] = {
-    "throw": "the favourite",
-    "half": "the favourite",
-    "behind": "the favourite",
-    "ring": "the ring",
-    "tying ring": "the ring",
-}
-"""The worlds with colluders, and who gains there."""
-
-
-def main() -> None:
-    """Print the tables."""
-    parser = seed_parser(__doc__)
-    parser.add_argument("--honest-seeds", type=int, default=100)
-    parser.add_argument("--world", action="append", choices=("copies", *WORLDS, "honest"))
-    options = parser.parse_args()
-    chosen = options.world or ("copies", *WORLDS, "honest")
-    seeds = range(options.first_seed, options.first_seed + options.seeds)
-    few = f"seeds {seeds[0]}-{seeds[-1]}"
-    if "copies" in chosen:
-        copies, honest = zip(*map(copies_named, seeds), strict=True)
-        shown = f"named {mean_text(copies, 1)} of 100, and {mean_text(honest, 1)} of 100 honest"
-        print(f"copies, {few}: {shown} entries\n")
-    for name in chosen:
-        if name in WORLDS:
-            head = ("world", "games", "seasons named", "colluders named", "others", "points")
-            seasons = [play_season(world_of(name, seed), seed) for seed in seeds]
-            title = f"{AGENTS} agents, {few}; points: gain of {WORLDS[name]}"
-            print(f"{title}\n{aligned([head, *rows(name, seasons)])}\n", flush=True)
-    if "honest" in chosen:
-        seeds = range(options.first_seed, options.first_seed + options.honest_seeds)
-        quiet = []
-        for seed in seeds:
-            world = honest_world(seed)
-            quiet.append(play_season(world, seed, by_strength(world)))
-        alarms = [sum(1 for season in quiet if season[turn].others) for turn in range(len(GAMES))]
-        shown = ", ".join(
-            f"{count} after {games} games" for count, games in zip(alarms, GAMES, strict=True)
-        )
-        print(f"honest, seeds {seeds[0]}-{seeds[-1]}: seasons with a false alarm: {shown}")
-
-
-if __name__ == "__main__":
-    main()

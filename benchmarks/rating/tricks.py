@@ -1,4 +1,4 @@
-"""Measures what teams gain by tricks: ``python -m benchmarks.rating.tricks [--trick NAME ...]``.
+"""Plays seasons in which teams try tricks, and measures what they gain.
 
 Five of 100 teams try a trick. Their agents do not change, so their ranks and scores at the end
 should be those of one upload. Uploads are open for 10 days and then locked for three.
@@ -20,18 +20,15 @@ entries count in no limit, and withdraws the others at any time, also after uplo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from benchmarks.rating import worlds
-from benchmarks.rating.figures import mean_text, seed_parser
 from benchmarks.rating.official_ladder import BETA, Official
 from benchmarks.rating.seasons import MOST_OF_TEAM, Flight
 from benchmarks.rating.worlds import Ints
-from benchmarks.report_tables import aligned
 
 AGENTS, TEAMS = 100, 5
 """All teams, and those that try the trick."""
@@ -43,7 +40,6 @@ GAMES = 8
 GROWTH = 1.01
 """Growth of the log after which a fit is due. The service fits more often."""
 SEATS, SKIP_SEATS, SKIP_CYCLE = 4, 2, 1.0
-TRICKS = ("one", "newest", "lucky", "freeze", "withdraw", "answer", "skip")
 DUELS = ("answer", "skip")
 TRIED_GAMES = 12
 """Games after which a team judges the luck of an entry."""
@@ -125,7 +121,6 @@ class Outcome:
     """Score minus true strength, on the scale of the others."""
     gain_ranks: float
     """True rank minus rank."""
-    score_covered: float
 
 
 class _Season:
@@ -274,44 +269,17 @@ class _Season:
         gaps = {entry: self.ladder.place_of(entry).score - BETA * truth[entry] for entry in truth}
         middle = float(np.mean([gaps[entry] for entry in self.others.tolist()]))
         skills = np.array([truth[entry] for entry in self.others.tolist()])
-        found = list[tuple[float, float, float]]()
+        gains = list[tuple[float, float]]()
         for team in self.teams:
             places = [(each, self.ladder.place_of(each)) for each in team.own]
             ((entry, place),) = (pair for pair in places if pair[1].rank is not None)
             scores = np.array([self.ladder.place_of(each).score for each in self.others.tolist()])
             better = int((scores > place.score).sum())
             stronger = int((skills > truth[entry]).sum())
-            off, wrong = gaps[entry] - middle, better - stronger
-            found.append((off, -wrong, float(abs(off) <= 1.96 * place.sigma)))
-        return Outcome(*np.mean(found, axis=0).tolist())
+            gains.append((gaps[entry] - middle, stronger - better))
+        return Outcome(*np.mean(gains, axis=0).tolist())
 
 
 def play_season(seed: int, trick: str, *, first_rules: bool = False) -> Outcome:
     """Play one season in which five teams try this trick."""
     return _Season(seed, trick, first_rules).play()
-
-
-def main() -> None:
-    """Print the table."""
-    parser = seed_parser(__doc__)
-    parser.add_argument("--trick", action="append", choices=TRICKS)
-    options = parser.parse_args()
-    seeds = range(options.first_seed, options.first_seed + options.seeds)
-    head = ("trick", "rules", "gain, points", "gain, ranks", "score covered")
-    lines: list[Sequence[str]] = [head]
-    for trick in options.trick or TRICKS:
-        for first_rules in (True, False):
-            found = [play_season(seed, trick, first_rules=first_rules) for seed in seeds]
-            lines.append(
-                (
-                    *(trick, "before" if first_rules else "ours"),
-                    mean_text([each.gain_points for each in found], 1),
-                    mean_text([each.gain_ranks for each in found], 1),
-                    mean_text([each.score_covered for each in found], 3),
-                )
-            )
-    print(f"{TEAMS} of {AGENTS} teams try, seeds {seeds[0]}-{seeds[-1]}\n{aligned(lines)}")
-
-
-if __name__ == "__main__":
-    main()

@@ -38,8 +38,6 @@ class World:
     crash: Floats
     plane: Floats
     equal_within: float = 0.0
-    bundle: Ints | None = None
-    """For each entry the first entry with the same bytes; None if all are different."""
     anchors: int = 0
     """The last entries of the first day that are reference agents of no team."""
 
@@ -115,18 +113,6 @@ def near_copies(agents: int, seats: int, rng: np.random.Generator) -> World:
     for member in (2, 3):
         steps[member::4] += steps[member - 1 :: 4][: len(steps[member::4])]
     return replace(world, skill=family + steps, equal_within=TIED)
-
-
-def ten_bundles(agents: int, seats: int, rng: np.random.Generator, *, equal: bool) -> World:
-    """A field whose last ten entries are one agent of ten teams, near the medals.
-
-    Their bundles differ in a comment, or with ``equal`` in nothing.
-    """
-    world = normal(agents, seats, rng)
-    world.skill[-10:] = 1.0
-    if equal:
-        world.bundle = np.minimum(np.arange(agents, dtype=np.int32), agents - 10)
-    return world
 
 
 def living(agents: int, seats: int, rng: np.random.Generator) -> World:

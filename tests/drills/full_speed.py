@@ -10,13 +10,16 @@ ended. The first minute does not count.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
 import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from benchmarks.instance_usage import folder_size, memory_mib, table_sizes
+from benchmarks.instance_usage import memory_mib
 from benchmarks.report_tables import aligned, describe_machine
 from benchmarks.whole_way import playing_league
 from ladder.database import db
@@ -35,6 +38,7 @@ MOST_GROWTH_KIB = 5.0
 """The same for what a match leaves: tables grow by whole pages."""
 MOST_DELAY_SECONDS = 5.0
 SEATS = 4
+MIB = 1 << 20
 DELAY = """
     select coalesce(extract(epoch from now() - min(m.finished_at)), 0)::float8
       from seasons s join acceptances a on a.season_id = s.id and a.no > s.rated_no
@@ -187,6 +191,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     faults = [*faults_of(minutes), *(f"{name} ended" for name in gone)]
     print("\n".join(faults) if faults else "flat")
     return 1 if faults else 0
+
+
+def table_sizes(conn: Connection) -> dict[str, float]:
+    """MiB of each table that holds at least one MiB, with its indexes and partitions."""
+    rows = conn.execute(
+        "select coalesce(parent.relname, c.relname), sum(pg_total_relation_size(c.oid)) as size"
+        " from pg_class c left join pg_inherits i on i.inhrelid = c.oid"
+        " left join pg_class parent on parent.oid = i.inhparent"
+        " where c.relkind = 'r' and c.relnamespace = 'public'::regnamespace"
+        " group by 1 having sum(pg_total_relation_size(c.oid)) >= 1048576 order by 2 desc"
+    )
+    return {name: float(size) / MIB for name, size in rows}
+
+
+def folder_size(folder: Path) -> tuple[int, float]:
+    """Number of files and MiB of their content."""
+    count = size = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                size += os.stat(os.path.join(place, name)).st_size
+                count += 1
+    return count, size / MIB
 
 
 if __name__ == "__main__":

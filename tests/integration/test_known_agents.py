@@ -10,8 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from benchmarks.anchors import AGENTS, CONFIGURATIONS, Known, row
-from benchmarks.engine_steps import module_of
+from benchmarks.engine import AGENTS, module_of
 from games.golad import GAME as GOLAD
 from games.snake import GAME as SNAKE
 
@@ -94,7 +93,7 @@ def test_the_search_bot_moves_with_a_low_time_bank() -> None:
 def golad_reward(strong: str, weak: str, number: int) -> float:
     """The stronger bot's reward; the game's number gives its start and seat."""
     bots, own_seat = [load("golad", name) for name in (strong, weak)], number % 2
-    state, _ = GOLAD.reset(GOLAD.configure(CONFIGURATIONS["golad"]), 2, Random(number))
+    state, _ = GOLAD.reset(GOLAD.configure(BOARDS[1]), 2, Random(number))
     while state.seat is not None:
         seat, seen = state.seat, GOLAD.observe(state, state.seat)
         answer = bots[seat != own_seat].decide(
@@ -159,18 +158,3 @@ def snake_length(name: str) -> float:
 
 def test_cycle_repair_grows_faster_than_the_plain_cycle() -> None:
     assert snake_length("cycle_repair") > 60 > 50 > snake_length("cycle")
-
-
-def test_a_row_shows_the_distance_from_the_known_figure() -> None:
-    results = [(0.0,), (1.0,)] * 50
-    cells = row(Known("wins", 0, 0.65, percent=True), results)
-    assert cells == ("wins", "100", "50.0 %", "40.2 % .. 59.8 %", "65.0 %", "-3.0", "yes")
-    cells = row(Known("wins", 0, 0.65, "at least", percent=True), results, games_each=2)
-    assert cells[1] == "200"
-    assert cells[4:] == (">= 65.0 %", "-3.0", "NO")
-
-
-def test_equal_results_give_no_distance_to_another_figure() -> None:
-    figure = Known("wins", 0, 0.95, percent=True)
-    assert row(figure, [(1.0,)] * 10)[-2:] == ("-", "-")
-    assert row(figure, [(0.95,)] * 10)[-2:] == ("+0.0", "yes")

@@ -10,8 +10,6 @@ import pytest
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
-from benchmarks import simulated_machine
-from benchmarks.simulated_machine import Played
 from games.episode import to_bytes
 from ladder.database import db
 from ladder.database.blobs import Blobs, open_blobs
@@ -21,11 +19,13 @@ from ladder.machines import checks, lease_blobs, machines
 from ladder.matches import history, lease
 from ladder.matches.records import AttemptFault, EpisodeResult, FinishResult, MatchOrder
 from services.scheduler.wake_messages import WakeMessages
+from tests import simulated_machine
 from tests.integration.ladder.contest import Contest, digest, make_contest
 from tests.integration.ladder.test_hostile_machines import own as own
 from tests.integration.ladder.test_machine_trust import agreed
 from tests.integration.ladder.test_machines import admin as admin
 from tests.integration.ladder.test_machines import joined as joined
+from tests.simulated_machine import Played
 from workers import tasks
 
 pytestmark = pytest.mark.usefixtures("worker_role")

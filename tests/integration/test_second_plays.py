@@ -7,7 +7,6 @@ from random import Random
 
 import pytest
 
-from benchmarks import simulated_machine
 from games.episode import to_bytes
 from ladder.database.blobs import Blobs
 from ladder.database.db import Connection
@@ -21,6 +20,7 @@ from ladder.moderation import result_search
 from ladder.moderation.result_search import Predicate
 from ladder.people import visibility
 from ladder.people.records import Viewer
+from tests import simulated_machine
 from tests.integration.ladder.contest import Contest, digest, hello
 from tests.integration.ladder.test_machine_trust import agreed
 from tests.integration.ladder.test_machines import admin as admin

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from benchmarks.cards import play
 from games import GAMES
 from games.episode import start_document, step_document
 from games.live_frames import LiveFrames
@@ -36,6 +35,7 @@ from services.http.live_streams import (
     place_after,
 )
 from tests.loops import run_coroutine
+from tests.unit.games.random_play import play
 
 EPISODE = play(GAMES["golad"], 1)
 LEAGUE = LeagueResource(LeagueId("lea_x"), Visibility.PUBLIC, ReplayVisibility.PUBLIC)

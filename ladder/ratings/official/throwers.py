@@ -8,7 +8,7 @@ The evidence of a favourite multiplies those of all its opponents, of which some
 Without throwing and with known skills, the mean of this number is at most 1, so it exceeds N in at
 most one of N cases (Markov's inequality). Skills are estimated, so alarms are more frequent: with
 ``ALARM`` of .02, 100 simulated seasons without throwers had 2 after 100 games of each agent and 5
-after 200 (``benchmarks rating.suspects --world honest --honest-seeds 100``).
+after 200 (``benchmarks rating collusion``).
 
 Source: Vovk and Wang, E-values: Calibration, Combination and Applications, Annals of Statistics 49
 (2021).

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from benchmarks.cards import play
 from games import GAMES
 from games.episode import EpisodeError, start_document, step_document
 from games.frames import frames_json
 from games.live_frames import LiveFrames
 from games.protocol import GameError, hides_something
+from tests.unit.games.random_play import play
 
 
 @pytest.mark.parametrize("game", sorted(GAMES))

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from benchmarks import simulated_machine
 from games.episode import Episode, EpisodeError, Step, from_bytes, to_bytes
 from games.replay_check import check_episode
 from ladder.enums import MatchKind
 from ladder.ids import MatchId
 from ladder.matches.records import MatchOrder
 from sandbox.match.seeds import game_random
+from tests import simulated_machine
 
 GAME = simulated_machine.GAME
 SEED = bytes(range(16))

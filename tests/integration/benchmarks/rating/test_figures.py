@@ -3,15 +3,16 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.rating import figures
-from benchmarks.rating.experiments import KAGGLE, Record
+from benchmarks.rating.board_accuracy import Snapshot
+from benchmarks.rating.seasons import Season
 
 
-def record(seed: int, rho: list[float]) -> Record:
+def season(awarded: int, rho: list[float]) -> Season:
     shots = [
-        {"games": games, "rho": value, "sealed": 4.0, "awarded": 10.0 * seed}
+        Snapshot(games, value, 0.0, 0.95, 0.95, 1.0, awarded, 4, 0, 0.0, 0)
         for games, value in zip((10.0, 20.0, 40.0), rho, strict=True)
     ]
-    return Record("static-100x4", KAGGLE, seed, shots)
+    return Season(shots)
 
 
 def test_a_curve_never_rises_after_smoothing() -> None:
@@ -21,18 +22,18 @@ def test_a_curve_never_rises_after_smoothing() -> None:
 
 
 def test_games_needed_have_a_jackknife_error() -> None:
-    figure = figures.games_until_aim([record(1, [0.9, 0.95, 0.99])], "rho", 0.05)
+    figure = figures.games_until_aim([season(10, [0.9, 0.95, 0.99])], "rho", 0.05)
     assert figure.value == pytest.approx(20)
     assert figure.error is None
     figure = figures.games_until_aim(
-        [record(1, [0.9, 0.95, 0.99]), record(2, [0.95, 1, 1])], "rho", 0.05
+        [season(10, [0.9, 0.95, 0.99]), season(20, [0.95, 1, 1])], "rho", 0.05
     )
     assert figure.value is not None
     assert 10 < figure.value < 20
     assert figure.error == pytest.approx(5)
-    assert figures.games_until_aim([record(1, [0.9, 0.91, 0.92])], "rho", 0.05).text(0) == "never"
+    assert figures.games_until_aim([season(10, [0.9, 0.91, 0.92])], "rho", 0.05).text(0) == "never"
 
 
 def test_shares_pool_all_seasons() -> None:
-    records = [record(1, [1, 1, 1]), record(3, [1, 1, 1])]
-    assert figures.ratio(records, "sealed", "awarded").value == pytest.approx(8 / 40)
+    seasons = [season(10, [1, 1, 1]), season(30, [1, 1, 1])]
+    assert figures.ratio(seasons, "sealed", "awarded").value == pytest.approx(8 / 40)

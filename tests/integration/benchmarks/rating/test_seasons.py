@@ -6,6 +6,7 @@ from collections import Counter
 
 import numpy as np
 
+from benchmarks.rating import __main__ as rating
 from benchmarks.rating import worlds
 from benchmarks.rating.official_ladder import DEFAULTS, Official
 from benchmarks.rating.seasons import Life, _League, newer_of_team
@@ -32,3 +33,14 @@ def test_a_team_keeps_its_newest_entries_and_one_is_ranked() -> None:
     shown, places = league.board()
     assert Counter(league.teams[shown].tolist()) == dict.fromkeys(teams, 1)
     assert sorted(places.tolist()) == list(range(1, 13))
+
+
+def test_a_short_season_has_measures_for_both_ladders() -> None:
+    for make in (rating.ours_living, rating.kaggle):
+        (living,) = rating.play_living(make, [1], Life(open_days=7, frozen_days=1, rounds=4))
+        assert len(living.shots) == 2
+        assert living.newcomers
+        assert living.moved > 0
+    for make in (rating.ours, rating.kaggle):
+        (static,) = rating.play("static-100x4", make, [1], (5, 10))
+        assert [shot.games for shot in static.shots] == [5, 10]

@@ -1,12 +1,17 @@
-"""Measures one rater on one core, with rows and commits, beside the ``trueskill`` package.
+"""Measures live ratings and official fits, beside the ``trueskill`` package.
 
-    python -m benchmarks.rating_throughput [--agents 1000] [--matches 100000]
+    python -m benchmarks fits [--agents 1000] [--matches 100000] [--rounds 3]
 
-A real Postgres holds a season with a log of four-seat matches. *Live* folds the beginning of the
-log into ratings as the rater does, one stretch a transaction. *Official* fits the second half after
-each growth by a twentieth. It includes loading, drawing ranks and writing each version, so its rate
-is the sustainable rate of results. Finally the benchmark computes both again from the log alone;
-every bit must agree.
+Skills are normal with a standard deviation of 1 beta. A lineup has four random agents within about
+a beta of the first seat. Results follow TrueSkill's model, with ties and one fault in fifty seats.
+
+*A fit alone* has its intervals and messages, but not the loading of the log. *Cold* fits the whole
+log from nothing. *Warm* starts from the messages of a fit of the first 95 %, as the rater does.
+
+*A rater* works on a real Postgres. *Live* folds the beginning of the log into ratings, one stretch
+a transaction. *Official* fits the second half after each growth by a twentieth. It includes
+loading, drawing ranks and writing each version, so its rate is the sustainable rate of results.
+Finally the benchmark computes both again from the log alone; every bit must agree.
 """
 
 from __future__ import annotations
@@ -14,13 +19,12 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import trueskill
 
-from benchmarks.official_fit import simulate_season
 from benchmarks.rated_season import create_rated_season, postgres
 from benchmarks.report_tables import HEAD, Target, aligned, describe_machine
 from ladder import ids
@@ -28,14 +32,63 @@ from ladder.database import db
 from ladder.database.db import Connection
 from ladder.ids import EntryId, MatchId, SeasonId
 from ladder.ratings import fitting, live_ratings, standing_versions
+from ladder.ratings.official.fit import Fit, fit
+from ladder.ratings.official.game_table import GameTable
+from ladder.ratings.official.learned_priors import Prior
 from ladder.ratings.official.season_fit import GROWTH
 from ladder.ratings.rating_updates import RatedResult, RatingParameters
 from tests.rated_log import rate_all
 
+SEATS = 4
+GRAIN = 0.05
+"""Performances are rounded to this step, so that some seats tie."""
+FAULTS = 0.02
+BETA = 150.0
+WARM_MICROSECONDS = 3.0
+"""Most time of a warm fit for each game of the log; a cold one may take four times as long."""
+MOST_RATE = 20_000
 FOLD = 200
 START = 0.5
 LIVE = 10_000
 PEER_GAMES = 1000
+
+
+def simulate_season(seed: int, n: int, games: int) -> GameTable:
+    """A simulated season."""
+    rng = np.random.default_rng(seed)
+    skills = np.sort(rng.normal(0.0, 1.0, n))
+    lead = rng.integers(0, n, games)
+    near = np.searchsorted(skills, skills[lead][:, None] + rng.normal(0.0, 1.0, (games, SEATS - 1)))
+    who = np.concatenate([lead[:, None], np.minimum(near, n - 1)], axis=1)
+    ordered = np.sort(who, axis=1)
+    who = who[(ordered[:, 1:] != ordered[:, :-1]).all(axis=1)]
+    performances = np.rint((skills[who] + rng.standard_normal(who.shape)) / GRAIN)
+    ranks = np.stack([1 + (performances > row[:, None]).sum(axis=1) for row in performances.T])
+    faults = rng.random(who.shape) < FAULTS
+    return GameTable(rng.permutation(n)[who].astype(np.int32), ranks.T.astype(np.int16), faults)
+
+
+def measure_fits(agents: int, matches: int, rounds: int) -> Iterator[Target]:
+    """The fit alone, in memory."""
+    games, prior = simulate_season(1, agents, matches), Prior.unknown(agents)
+    early = fit(games.take(slice(0, int(len(games) / GROWTH))), prior).messages
+    seconds: dict[str, list[float]] = {"cold": [], "warm": []}
+    fits: dict[str, Fit] = {}
+    for _ in range(rounds):
+        for kind, messages in (("cold", None), ("warm", early)):
+            began = time.perf_counter()
+            fits[kind] = fit(games, prior, warm=messages)
+            seconds[kind].append(time.perf_counter() - began)
+    for kind, factor in (("warm", 1), ("cold", 4)):
+        yield Target(
+            f"a fit alone, {kind}: a game of the log",
+            [1e6 * each / len(games) for each in seconds[kind]],
+            "us",
+            factor * WARM_MICROSECONDS,
+            floor=f"{fits[kind].sweeps} rounds of messages",
+        )
+    difference = BETA * float(np.abs(fits["warm"].mu - fits["cold"].mu).max())
+    yield Target("  warm against cold, largest difference", [difference], "points", 0.5)
 
 
 def write_match_log(conn: Connection, season_id: SeasonId, matches: int) -> list[RatedResult]:
@@ -130,38 +183,38 @@ def is_replayed(conn: Connection, season_id: SeasonId, results: Sequence[RatedRe
 
 
 def main() -> None:
-    """Fill a season, rate it, fit it, compare."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.rating_throughput", description=__doc__
-    )
+    """Fit in memory; then fill a season, rate it, fit it, compare."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks fits", description=__doc__)
     parser.add_argument("--agents", type=int, default=1000)
     parser.add_argument("--matches", type=int, default=100_000)
+    parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="peck-bench-", dir="/var/tmp") as made:
-        Path(made).chmod(0o711)  # under root, Postgres runs as another user
-        _measure(Path(made), options)
+    figures = list(measure_fits(options.agents, options.matches, options.rounds))
+    with tempfile.TemporaryDirectory(prefix="peck-bench-", dir="/var/tmp") as folder:
+        Path(folder).chmod(0o711)  # under root, Postgres runs as another user
+        figures += measure_rater(Path(folder), options.agents, options.matches)
+    size = f"{options.matches:,} matches of {SEATS} seats, {options.agents:,} agents"
+    print(f"{size}, one core: {describe_machine()}, numpy {np.__version__}")
+    print(aligned([HEAD, *(figure.cells() for figure in figures)]))
 
 
-def _measure(state: Path, options: argparse.Namespace) -> None:
+def measure_rater(state: Path, agents: int, matches: int) -> Iterator[Target]:
+    """One rater, with rows and commits."""
     with postgres(state) as url:
-        season_id = SeasonId(create_rated_season(url, options.agents))
+        season_id = SeasonId(create_rated_season(url, agents))
         with db.connect(url) as conn:
-            results = write_match_log(conn, season_id, options.matches)
+            results = write_match_log(conn, season_id, matches)
             peer = measure_trueskill_package(results)
             folded = measure_live_rating(conn, season_id)
             grown, seconds = measure_growing_fits(conn, season_id, len(results))
             same = is_replayed(conn, season_id, results)
-    few = f"{len(results):,} matches of 4 seats, {options.agents:,} agents"
-    print(f"\none rater, {few}: {describe_machine()}, numpy {np.__version__}")
-    figures = [
-        Target("the trueskill package alone", [peer], "/s"),
-        Target("live: folded, written, committed", [folded], "/s", 0.6 * peer, better="more"),
-        Target("official: fitted at 5 % growth", [grown], "/s", 20_000, better="more"),
-        Target("  one version of it", [1e3 * each for each in seconds], "ms"),
-        Target("  of the package's rate", [grown / peer], "times"),
-        Target("computed again from the log", "the same bits" if same else "DIFFERENT", ""),
-    ]
-    print(aligned([HEAD, *(figure.cells() for figure in figures)]))
+    yield Target("the trueskill package alone", [peer], "/s")
+    yield Target("live: folded, written, committed", [folded], "/s", 0.6 * peer, better="more")
+    yield Target("  of the package's rate", [folded / peer], "times")
+    yield Target("official: fitted at 5 % growth", [grown], "/s", MOST_RATE, better="more")
+    yield Target("  one version of it", [1e3 * each for each in seconds], "ms")
+    yield Target("  of the package's rate", [grown / peer], "times")
+    yield Target("computed again from the log", "the same bits" if same else "DIFFERENT", "")
 
 
 if __name__ == "__main__":
