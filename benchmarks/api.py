@@ -29,8 +29,7 @@ from fastapi import FastAPI, Response
 from benchmarks.processes import read_process
 from benchmarks.rated_season import add_standing, create_rated_season, postgres
 from benchmarks.report_tables import aligned, describe_machine, quantile
-from benchmarks.site_process import CORES, pin_server, serving
-from benchmarks.site_readers import Row, fetch, time_reads
+from benchmarks.site_process import CORES, Row, fetch, pin_server, serving, time_reads
 from ladder.database import db
 
 PROCESSES = 2

@@ -15,12 +15,9 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import io
-import os
 import statistics
 import subprocess
 import sys
-import tarfile
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -40,6 +37,7 @@ from benchmarks.node_harness import (
     observation,
     running,
     write_agents,
+    write_large_bundle,
 )
 from benchmarks.report_tables import aligned, describe_machine, quantile
 from games import GAMES
@@ -222,7 +220,10 @@ def busy_processes(count: int) -> Iterator[None]:
 
 def _first_moves(launcher: str, folder: Path, options: argparse.Namespace) -> str:
     """Charges of the first move, with its import, for cold and for warm files."""
-    bundles = [_large_bundle(folder / f"heavy{number}.tar.gz") for number in range(options.loads)]
+    bundles = [
+        write_large_bundle(folder / f"heavy{number}.tar.gz", HEAVY, WEIGHTS_MIB)
+        for number in range(options.loads)
+    ]
     cold, warm, other = list[float](), list[float](), list[float]()
     for bundle in bundles:
         with running(
@@ -233,7 +234,7 @@ def _first_moves(launcher: str, folder: Path, options: argparse.Namespace) -> st
             again = [_first_move(node, bundle) for _ in range(3)]
             warm.append(statistics.median(again))
             resource_usage.wait_until_idle(node)
-            other.append(_first_move(node, _large_bundle(folder / "other.tar.gz")))
+            other.append(_first_move(node, _heavy(folder / "other.tar.gz")))
     head = (f"first move, {WEIGHTS_MIB} MiB read", "charged ms", "least", "most", "of warm", "met?")
     lines: list[tuple[str, ...]] = [head]
     for title, values in (
@@ -250,6 +251,10 @@ def _first_moves(launcher: str, folder: Path, options: argparse.Namespace) -> st
     return f"\n{aligned(lines)}"
 
 
+def _heavy(path: Path) -> Path:
+    return write_large_bundle(path, HEAVY, WEIGHTS_MIB)
+
+
 def _first_move(node: Node, bundle: Path) -> float:
     """The charge in seconds for the first move, which loads the agent."""
     with borrow_seats(node.socket, [node.request(bundle)], BORROW_SECONDS) as (loan,):
@@ -261,17 +266,6 @@ def _first_move(node: Node, bundle: Path) -> float:
 
 
 _SEEN = observation()
-
-
-def _large_bundle(path: Path) -> Path:
-    """A bundle with incompressible weights, different each time."""
-    weights = os.urandom(WEIGHTS_MIB << 20)
-    with tarfile.open(path, "w:gz", compresslevel=1) as archive:
-        for name, content in (("main.py", HEAVY.encode()), ("weights.bin", weights)):
-            member = tarfile.TarInfo(name)
-            member.size, member.mode = len(content), 0o644
-            archive.addfile(member, io.BytesIO(content))
-    return path
 
 
 if __name__ == "__main__":

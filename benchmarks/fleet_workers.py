@@ -10,7 +10,6 @@ import asyncio
 import json
 import os
 import random
-import resource
 import sys
 import time
 from collections.abc import Sequence
@@ -22,6 +21,7 @@ from psycopg import AsyncConnection, Error, OperationalError
 from psycopg.pq import ExecStatus
 from redis.asyncio import Redis
 
+from benchmarks.processes import allow_files
 from ladder import ids
 
 QUEUE: Final = "bench.play"
@@ -237,8 +237,7 @@ class Worker:
 
 
 def main() -> None:
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(FILES, hard)), hard))
+    allow_files(FILES)
     asyncio.run(Workers(Load(**json.loads(sys.argv[1]))).run())
 
 

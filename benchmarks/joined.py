@@ -10,19 +10,20 @@ Postgres and Redis over TLS through a proxy that delays. A distance is the time 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import Final
 from urllib.parse import urlsplit, urlunsplit
 
-from benchmarks.distance import delayed
 from benchmarks.report_tables import aligned, describe_machine, quantile
 from games import GAMES
 from ladder.database import db
@@ -47,6 +48,7 @@ from tests.servers import with_login
 AGENT: Final = Path(__file__).resolve().parents[1] / "agents/hungry_geese/greedy/main.py"
 PARTS: Final = ("claim", "bundles", "play", "storing", "result", "connections", "total")
 HOST: Final = "127.0.0.1"
+PIECE_BYTES: Final = 1 << 16
 
 
 @dataclass
@@ -221,6 +223,67 @@ def player(name: str, folder: Path, environment: Mapping[str, str]) -> Iterator[
         assert made.line() == "ready"
         yield made
         process.terminate()
+
+
+@contextmanager
+def delayed(one_way_seconds: float) -> Iterator[Callable[[int], int]]:
+    """A function that puts a TCP proxy before a port, since this kernel may have no netem. Bytes
+    take this long in each direction. A new connection takes both ways once more."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+
+    def before(port: int) -> int:
+        async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            with suppress(OSError, asyncio.CancelledError):
+                await asyncio.sleep(2 * one_way_seconds)
+                far = await asyncio.open_connection(HOST, port)
+                await asyncio.gather(
+                    _copy(reader, far[1], one_way_seconds), _copy(far[0], writer, one_way_seconds)
+                )
+
+        begun = asyncio.start_server(answer, HOST, 0, backlog=256)
+        server = asyncio.run_coroutine_threadsafe(begun, loop).result(20)
+        return int(server.sockets[0].getsockname()[1])
+
+    async def end() -> None:
+        tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    try:
+        yield before
+    finally:
+        asyncio.run_coroutine_threadsafe(end(), loop).result(20)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(20)
+
+
+async def _copy(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, delay_seconds: float
+) -> None:
+    loop = asyncio.get_running_loop()
+    pieces: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
+
+    async def send() -> None:
+        while True:
+            due, piece = await pieces.get()
+            if (rest := due - loop.time()) > 0:
+                await asyncio.sleep(rest)
+            if not piece:
+                break
+            writer.write(piece)
+            await writer.drain()
+
+    sender = asyncio.create_task(send())
+    with suppress(OSError):
+        while piece := await reader.read(PIECE_BYTES):
+            pieces.put_nowait((loop.time() + delay_seconds, piece))
+    pieces.put_nowait((loop.time() + delay_seconds, b""))
+    with suppress(OSError):
+        await sender
+    writer.close()
 
 
 if __name__ == "__main__":

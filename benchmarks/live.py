@@ -15,7 +15,7 @@ import argparse
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import httpx
 
@@ -63,8 +63,11 @@ def main() -> None:
 
 def all_lateness(matches: int) -> tuple[str, ...]:
     """The row of the first table."""
-    say = Progress()
-    say("lateness: starts an instance")
+    began = time.monotonic()
+
+    def say(text: str) -> None:
+        print(f"{time.monotonic() - began:6.1f} s  {text}", flush=True)
+
     with running() as stack:
         rules = {"episodeSteps": 41, "hunger_rate": 1000, "rows": 30}
         people, _ = enter_agents(stack, SEATS, SLOW, rules)
@@ -72,17 +75,9 @@ def all_lateness(matches: int) -> tuple[str, ...]:
         return lateness(stack, people, matches, say)
 
 
-class Progress:
-    """Prints what is done, with the seconds since the start."""
-
-    def __init__(self) -> None:
-        self._began_at = time.monotonic()
-
-    def __call__(self, text: str) -> None:
-        print(f"{time.monotonic() - self._began_at:6.1f} s  {text}", flush=True)
-
-
-def lateness(stack: Stack, people: list[Client], wanted: int, say: Progress) -> tuple[str, ...]:
+def lateness(
+    stack: Stack, people: list[Client], wanted: int, say: Callable[[str], None]
+) -> tuple[str, ...]:
     """Watch each rated match from when it is found until its end. Raises if no match ends."""
     watched: dict[str, Watched] = {}
     over, changed_at, told_at = 0, time.monotonic(), 0.0

@@ -36,9 +36,6 @@ class Feed:
     keys: tuple[str, ...]
     """The Redis streams of the matches."""
     seconds: float
-    long_key: str = ""
-    """The Redis stream of a match that has many steps already, and gets no more."""
-    long_steps: int = 0
 
     def played_at(self, number: int, step: int) -> float:
         """Seconds from the begin until a match, by its number, plays a step; 1 is the first."""
@@ -102,14 +99,11 @@ def record(steps: int) -> EpisodeRecord:
     return made
 
 
-def entries(made: EpisodeRecord, most: int = 1) -> list[bytes]:
-    """The entries of a stream with so many steps each; the first one begins the episode."""
+def entries(made: EpisodeRecord) -> list[bytes]:
+    """The entries of a stream with one step each; the first one begins the episode."""
     steps = [step_document(one) for one in made.steps_from(0, 100_000)]
     start = {"position": 0, "first": 0, "start": start_document(made.so_far()), "steps": []}
-    grown = [
-        {"position": 0, "first": first, "steps": steps[first : first + most]}
-        for first in range(0, len(steps), most)
-    ]
+    grown = [{"position": 0, "first": n, "steps": [step]} for n, step in enumerate(steps)]
     return [json.dumps(one, separators=(",", ":")).encode() for one in (start, *grown)]
 
 
@@ -119,8 +113,6 @@ def feed(asked: Feed, marks: Marks) -> None:
     count = round(asked.seconds / STEP_SECONDS)
     texts = entries(record(count))
     server = Server(asked.redis_url)
-    if asked.long_key:
-        server.add([(asked.long_key, text) for text in entries(record(asked.long_steps), 200)])
     server.add([(key, texts[0]) for key in asked.keys])
     due = sorted(
         (asked.sent_at(number, step), key, step)

@@ -7,17 +7,17 @@ the moment at which a match plays a step. So it has the wait for the worker's th
 from __future__ import annotations
 
 import re
-import resource
+import select
+import socket
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.live_feed import Feed, Marks, feeding, weigh_as_service
-from benchmarks.live_readers import OPEN_SECONDS, Readers
-from benchmarks.processes import read_process
+from benchmarks.processes import allow_files, read_process
 from benchmarks.rated_season import create_rated_season
 from benchmarks.report_tables import quantile
 from benchmarks.site_process import serving
@@ -32,19 +32,108 @@ from services.embedded_servers import start_redis
 from tests import servers
 
 HEAD = (
-    *("watchers", "matches", "asleep", "events/s", "cores of the API", "us an event"),
+    *("watchers", "matches", "events/s", "cores of the API", "us an event"),
     *("MB before", "MB after", "median ms", "p95 ms", "worst ms", "sample", "feed late ms"),
 )
-AIMS = "aims: at most 1 core of the API; p95 at most 1,000 ms; readers asleep change nothing"
-CASES = ((1, 0), (1, 50), (100, 0))
-"""Matches, and readers who read nothing."""
+AIMS = "aims: at most 1 core of the API; p95 at most 1,000 ms"
+CASES = (1, 100)
+"""Matches."""
 SAMPLED = 20
 """Every so-manieth reader notes when frames came."""
-LONG_STEPS = 4000
-"""Steps of the match that those who are asleep get at once, some megabytes."""
 SETTLE_SECONDS = 2.0
 PORT = 8104
 WORKER = workers.WorkerHello("bench", "here", "here", matches.QUEUES, 999, ("numpy",))
+PLACE = re.compile(rb"id: \d+\.\d+\.(\d+)\n")
+EVENT = b"event: frames"
+TAIL = 60
+"""Bytes kept of a sampled stream, so that an id in two parts is found."""
+OPENING = 30
+"""Requests without an answer at a time."""
+OPEN_SECONDS = 120.0
+
+
+@dataclass
+class Reader:
+    """One stream, a socket. A reader counts events; a sampled one notes when each frame came."""
+
+    match: int
+    """Number of the match."""
+    is_sampled: bool
+    socket: socket.socket
+    events: int = 0
+    tail: bytes = b""
+    came: list[tuple[int, float]] = field(default_factory=list)
+    """Frames after an event, and the time in seconds of ``time.monotonic``."""
+
+    def take(self, chunk: bytes) -> None:
+        self.events += chunk.count(EVENT)
+        if not self.is_sampled:
+            return
+        now = time.monotonic()
+        found = PLACE.findall(self.tail + chunk)
+        self.tail = chunk[-TAIL:]
+        if found and (not self.came or int(found[-1]) > self.came[-1][0]):
+            self.came.append((int(found[-1]), now))
+
+
+class Readers:
+    """Open streams of one server, in one process that takes little of the processor."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._poll = select.epoll()
+        self._readers: dict[int, Reader] = {}
+
+    def open(self, paths: Sequence[str], *, sampled: int) -> None:
+        """Opens so many streams, of which each ``sampled``-th is sampled. Raises on a refusal."""
+        until = time.monotonic() + OPEN_SECONDS
+        waiting: set[int] = set()
+        left = list(enumerate(paths))[::-1]
+        while left or waiting:
+            assert time.monotonic() < until, f"{len(left) + len(waiting)} streams did not open"
+            while left and len(waiting) < OPENING:
+                number, path = left.pop()
+                made = self._connect(path)
+                self._readers[made.fileno()] = Reader(number, number % sampled == 0, made)
+                self._poll.register(made.fileno(), select.EPOLLIN)
+                waiting.add(made.fileno())
+            for number in self._read_once(0.1):
+                waiting.discard(number)
+
+    def read_until(self, until: float) -> None:
+        """Reads all streams until this moment of ``time.monotonic``."""
+        while (left := until - time.monotonic()) > 0:
+            self._read_once(min(left, 0.1))
+
+    def readers(self) -> list[Reader]:
+        """All readers, in the order in which they opened."""
+        return list(self._readers.values())
+
+    def close(self) -> None:
+        """Closes all streams."""
+        self._poll.close()
+        for one in (reader.socket for reader in self._readers.values()):
+            one.close()
+
+    def _connect(self, path: str) -> socket.socket:
+        made = socket.socket()
+        made.connect(("127.0.0.1", self._port))
+        made.sendall(
+            f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\n\r\n".encode()
+        )
+        made.setblocking(False)
+        return made
+
+    def _read_once(self, seconds: float) -> list[int]:
+        """Reads what came; returns the file numbers of these streams."""
+        ready = [number for number, _ in self._poll.poll(seconds)]
+        for number in ready:
+            reader = self._readers[number]
+            chunk = reader.socket.recv(1 << 16)
+            assert chunk, "a stream ended"
+            assert chunk[:9] != b"HTTP/1.1 " or chunk[9:12] == b"200", chunk
+            reader.take(chunk)
+        return ready
 
 
 @dataclass(frozen=True)
@@ -57,20 +146,13 @@ class Site:
     season: str
 
 
-def allow_connections(count: int) -> None:
-    """Lets this process and its children open so many files."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < count:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (min(count, hard), hard))
-
-
 def rows(watchers: int, seconds: float) -> Iterator[tuple[str, ...]]:
-    """One match; the same with readers that read nothing; and as many matches as 100."""
-    allow_connections(3 * watchers + 1000)
+    """One match, and 100."""
+    allow_files(3 * watchers + 1000)
     weigh_as_service()
     with started() as site:
-        for count, asleep in CASES:
-            yield watch(site, watchers, count, asleep, seconds)
+        for count in CASES:
+            yield watch(site, watchers, count, seconds)
 
 
 @contextmanager
@@ -98,23 +180,15 @@ def started() -> Iterator[Site]:
         yield Site(pid, redis.url, url, season)
 
 
-def watch(site: Site, watchers: int, count: int, asleep: int, seconds: float) -> tuple[str, ...]:
+def watch(site: Site, watchers: int, count: int, seconds: float) -> tuple[str, ...]:
     """Opens all streams, then measures for some seconds."""
-    running = begin(site, count + 1)
-    long_match, keys = running[0][0], [key for _, key in running[1:]]
-    asked = Feed(
-        site.redis_url,
-        tuple(keys),
-        OPEN_SECONDS + SETTLE_SECONDS + seconds,
-        running[0][1] if asleep else "",
-        LONG_STEPS,
-    )
+    running = begin(site, count)
+    keys = tuple(key for _, key in running)
+    asked = Feed(site.redis_url, keys, OPEN_SECONDS + SETTLE_SECONDS + seconds)
     before = megabytes(site.pid)
     with feeding(asked) as marks, closing(Readers(PORT)) as readers:
-        paths = [f"/v1/matches/{running[1 + n % count][0]}/live" for n in range(watchers)]
+        paths = [f"/v1/matches/{running[n % count][0]}/live" for n in range(watchers)]
         readers.open(paths, sampled=SAMPLED)
-        for _ in range(asleep):
-            readers.sleep_at(f"/v1/matches/{long_match}/live")
         readers.read_until(time.monotonic() + SETTLE_SECONDS)
         began, spent, had = time.monotonic(), read_process(site.pid).own_seconds, events_of(readers)
         readers.read_until(began + seconds)
@@ -125,7 +199,7 @@ def watch(site: Site, watchers: int, count: int, asleep: int, seconds: float) ->
         delays, late = [1000 * one for one in found], 1000 * marks.latest.value
     elapsed = ended - began
     return (
-        *(f"{watchers:,}", str(count), str(asleep), f"{events / elapsed:,.0f}"),
+        *(f"{watchers:,}", str(count), f"{events / elapsed:,.0f}"),
         *(f"{used / elapsed:.2f}", f"{1e6 * used / max(1, events):.0f}"),
         *(f"{before:.0f}", f"{after:.0f}"),
         *(f"{quantile(delays, share):.0f}" for share in (0.5, 0.95, 1.0)),

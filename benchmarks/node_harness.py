@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import itertools
 import os
 import signal
@@ -10,6 +11,7 @@ import socket as socketlib
 import struct
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -128,6 +130,16 @@ def write_agents(folder: Path, source: str, count: int = SEATS) -> list[Path]:
     return paths
 
 
+def write_large_bundle(path: Path, source: str, mib: int) -> Path:
+    """A bundle with incompressible weights, different each time."""
+    with tarfile.open(path, "w:gz", compresslevel=1) as archive:
+        for name, content in (("main.py", source.encode()), ("weights.bin", os.urandom(mib << 20))):
+            member = tarfile.TarInfo(name)
+            member.size, member.mode = len(content), 0o644
+            archive.addfile(member, io.BytesIO(content))
+    return path
+
+
 @dataclass
 class Match:
     """The time of one match by part, in seconds."""
@@ -240,10 +252,3 @@ def _parse(raw: object) -> object:
 
 
 _START = GEESE.reset(CONFIGURATION, SEATS, game_random(SEED))
-
-
-def timed(act: Callable[[], object]) -> float:
-    """The seconds of this call."""
-    began = time.perf_counter()
-    act()
-    return time.perf_counter() - began

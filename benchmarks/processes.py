@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,3 +54,9 @@ def tree_seconds(table: Mapping[int, Process], root: int) -> float:
     """Processor time of a process and its children, also of those that have ended."""
     tree = process_tree(table, [root])
     return sum(table[pid].own_seconds + table[pid].ended_seconds for pid in tree)
+
+
+def allow_files(count: int) -> None:
+    """Let this process and its children open so many files, if that is permitted."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(count, hard)), hard))

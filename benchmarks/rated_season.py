@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import urlsplit, urlunsplit
-
-import psycopg
-from psycopg import sql
 
 from games import GAMES
 from ladder import ids
@@ -19,21 +14,17 @@ from ladder.database import db, migrate
 from ladder.leagues import leagues, seasons
 from ladder.people import users
 from services import embedded_servers
+from tests import servers
 
 
 @contextmanager
 def postgres(state: Path) -> Iterator[str]:
     """A migrated database for this benchmark."""
-    given = os.environ.get("PECK_TEST_DATABASE_URL")
+    given = os.environ.get(servers.GIVEN)
     server = None if given else embedded_servers.start_postgres(state)
-    root = given or (server.url if server is not None else "")
-    name = f"peck_bench_{uuid.uuid4().hex[:8]}"
-    with psycopg.connect(root, autocommit=True) as conn:
-        conn.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
-        url = urlunsplit(urlsplit(root)._replace(path=f"/{name}"))
+    with servers.cloned(server.url if server else str(given), "template1") as url:
         migrate.migrate(url)
         yield url
-        conn.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(name)))
     if server is not None:
         server.stop()
 

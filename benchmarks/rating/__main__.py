@@ -18,7 +18,7 @@ from functools import partial
 import numpy as np
 
 from benchmarks.rating import crowds, newcomers, rules, seasons, suspects, tricks, worlds
-from benchmarks.rating.baselines import kaggle_like
+from benchmarks.rating.baselines import KaggleLike
 from benchmarks.rating.figures import (
     UNKNOWN,
     Figure,
@@ -74,7 +74,7 @@ def ours_living(world: World, *, parents: bool = True) -> Ladder:
 
 
 def kaggle(world: World) -> Ladder:
-    return kaggle_like(world.seats)
+    return KaggleLike(world.seats)
 
 
 def play(

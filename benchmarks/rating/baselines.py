@@ -42,21 +42,14 @@ class Known:
 Matchmaker = Callable[[Known, int, int, np.random.Generator], Ints]
 
 
-class Online:
-    """A ladder that updates ratings game by game and keeps no history."""
+class KaggleLike:
+    """A ladder that updates ratings game by game and keeps no history. Opponents have similar
+    ratings, and sigma is at least 35 points."""
 
     most_in_flight: int | None = None
 
-    def __init__(
-        self,
-        seats: int,
-        matchmaker: Matchmaker,
-        *,
-        sigma0: float = 2.0,
-        floor: float = 0.0,
-    ) -> None:
-        self._seats, self._matchmaker = seats, matchmaker
-        self._sigma0, self._floor = sigma0, floor
+    def __init__(self, seats: int) -> None:
+        self._seats = seats
         self._mu, self._sigma = np.zeros(0), np.zeros(0)
         self._games = np.zeros(0, dtype=np.int64)
 
@@ -64,7 +57,7 @@ class Online:
         """Add newcomers; a new version of an agent starts like a new agent."""
         count = len(parents)
         self._mu = np.append(self._mu, np.zeros(count))
-        self._sigma = np.append(self._sigma, np.full(count, self._sigma0))
+        self._sigma = np.append(self._sigma, np.full(count, KAGGLE_SIGMA))
         self._games = np.append(self._games, np.zeros(count, dtype=np.int64))
 
     def ranked(self, active: Ints) -> Flags | None:
@@ -73,14 +66,14 @@ class Online:
     def lineups(self, active: Ints, count: int, rng: np.random.Generator) -> Ints:
         """The next games, as many as asked."""
         known = Known(self._mu[active], self._sigma[active], self._games[active])
-        return active[self._matchmaker(known, self._seats, count, rng)]
+        return active[by_similar_rating(known, self._seats, count, rng)]
 
     def learn(self, lineups: Ints, ranks: NDArray[np.int16], faults: Flags) -> None:
         """Learn results in this order; a fault counts as a last place."""
         for wave in online_trueskill.split_into_batches(lineups, len(self._mu)):
             who = lineups[wave]
             mu, sigma = online_trueskill.update(self._mu[who], self._sigma[who], ranks[wave])
-            self._mu[who], self._sigma[who] = mu, np.maximum(sigma, self._floor)
+            self._mu[who], self._sigma[who] = mu, np.maximum(sigma, KAGGLE_FLOOR)
         np.add.at(self._games, lineups.ravel(), 1)
 
     def close_uploads(self) -> None:
@@ -109,8 +102,3 @@ def by_similar_rating(known: Known, seats: int, count: int, rng: np.random.Gener
     likely[np.arange(count), leads] = -np.inf
     others = np.argpartition(-likely, seats - 1, axis=1)[:, : seats - 1]
     return np.column_stack([leads, others]).astype(np.int32)
-
-
-def kaggle_like(seats: int) -> Online:
-    """Opponents of similar rating, with a sigma of at least 35 points."""
-    return Online(seats, by_similar_rating, sigma0=KAGGLE_SIGMA, floor=KAGGLE_FLOOR)

@@ -32,13 +32,10 @@ class Snapshot:
     rank_cover: float
     score_cover: float
     top_ten: float
-    awarded: int
     sealed: int
     sealed_wrong: int
-    expected_wrong: float
-    wrong: int
-    """The number of awarded medals of a wrong class. A sealed one is wrong if its class is too
-    good: the service seals a class or a better one."""
+    """A sealed medal is wrong if its class is too good: the service seals a class or a better
+    one."""
 
 
 def places(strength: Floats) -> NDArray[np.int64]:
@@ -79,11 +76,8 @@ def snapshot(
     own, right = medal_classes(shown), medal_classes(true)
     everybody = np.arange(len(truth))
     ahead = rank_outlook(draw_ranks(view.mu, view.sigma, everybody, everybody, DRAWS, seed), cuts)
-    best, worst = _possible_rank_range(truth, equal_within)
-    awarded = own < 3
-    odds = np.diff(ahead.chances, axis=1, prepend=0.0)[np.arange(len(own)), np.minimum(own, 2)]
+    best = 1 + len(truth) - np.searchsorted(np.sort(truth), truth + equal_within, side="right")
     seals = np.array([_sealed_class(chances) for chances in ahead.chances.tolist()])
-    wrong = awarded & ((own < np.searchsorted(cuts, best)) | (own > np.searchsorted(cuts, worst)))
     known = np.ones(len(truth), dtype=bool) if steady is None else steady
     gap = view.mu - truth
     off = np.abs(gap - gap[known].mean())[known]
@@ -94,11 +88,8 @@ def snapshot(
         rank_cover=float(((ahead.rank_low <= true) & (true <= ahead.rank_high)).mean()),
         score_cover=float((off <= NORMAL_95 * view.sigma[known]).mean()),
         top_ten=float((shown[true <= 10] <= 10).mean()),
-        awarded=int(awarded.sum()),
         sealed=int((seals < 3).sum()),
         sealed_wrong=int(((seals < 3) & (seals < np.searchsorted(cuts, best))).sum()),
-        expected_wrong=float((1 - odds[awarded]).sum()),
-        wrong=int(wrong.sum()),
     )
 
 
@@ -123,13 +114,3 @@ def games_until(games: Sequence[float], values: Sequence[float], aim: float) -> 
         first, second = np.log(games[number - 1]), np.log(games[number])
         return float(np.exp(first + share * (second - first)))
     return None
-
-
-def _possible_rank_range(
-    truth: Floats, equal_within: float
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The best and the worst possible rank of each agent if agents this near count as equal."""
-    ordered = np.sort(truth)
-    above = len(truth) - np.searchsorted(ordered, truth + equal_within, side="right")
-    below = np.searchsorted(ordered, truth - equal_within, side="left")
-    return above + 1, len(truth) - below

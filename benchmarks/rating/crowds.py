@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.rating import worlds
-from benchmarks.rating.baselines import View, kaggle_like
+from benchmarks.rating.baselines import KaggleLike, View
 from benchmarks.rating.board_accuracy import places, spearman
 from benchmarks.rating.official_ladder import Official
 from benchmarks.rating.seasons import Flight, Ladder
@@ -31,7 +31,7 @@ FLOOD_SKILL, FLOOD_SPREAD = 1.0, 0.005
 LADDERS: Mapping[str, Callable[[], Ladder]] = {
     "ours": lambda: Official(SEATS),
     "ours, before": lambda: Official(SEATS, paced=False),
-    "Kaggle-like": lambda: kaggle_like(SEATS),
+    "Kaggle-like": lambda: KaggleLike(SEATS),
 }
 """*before* pairs as if no entry failed and no group existed."""
 

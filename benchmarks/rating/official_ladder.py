@@ -1,8 +1,8 @@
 """Our ladder in the simulation: the fit, the standing and the pairing of the service.
 
 ``ladder.ratings.official`` and ``ladder.scheduling.season_field`` make every decision, with the
-settings of the service. ``test_official_ladder`` compares the decisions with those of a real season
-in Postgres.
+settings of the service. ``test_simulated_ladder`` compares the decisions with those of a real
+season in Postgres.
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@ from benchmarks.rating.board_accuracy import Snapshot
 from benchmarks.rating.seasons import Season
 
 
-def season(awarded: int, rho: list[float]) -> Season:
+def season(sealed: int, rho: list[float]) -> Season:
     shots = [
-        Snapshot(games, value, 0.0, 0.95, 0.95, 1.0, awarded, 4, 0, 0.0, 0)
+        Snapshot(games, value, 0.0, 0.95, 0.95, 1.0, sealed, 4)
         for games, value in zip((10.0, 20.0, 40.0), rho, strict=True)
     ]
     return Season(shots)
@@ -36,4 +36,4 @@ def test_games_needed_have_a_jackknife_error() -> None:
 
 def test_shares_pool_all_seasons() -> None:
     seasons = [season(10, [1, 1, 1]), season(30, [1, 1, 1])]
-    assert figures.ratio(seasons, "sealed", "awarded").value == pytest.approx(8 / 40)
+    assert figures.ratio(seasons, "sealed_wrong", "sealed").value == pytest.approx(8 / 40)
