@@ -4,8 +4,7 @@
     python -m benchmarks NAME [OPTION ...]
     python -m benchmarks all [--short]
 
-``all --short`` takes about ten minutes. The page keeps what stands there below ``MARK``: figures of
-questions that were answered once.
+``all --short`` takes about ten minutes. The page keeps what stands there from ``MARK`` on.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
-MARK = "<!-- The part above is written by `python -m benchmarks all`. -->\n"
+MARK = "## Earlier and longer runs\n"
 MOST_SECONDS = 3600.0
 
 

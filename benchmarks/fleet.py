@@ -89,7 +89,7 @@ class Stage:
 
 
 def main() -> None:
-    """Prints a row for each number of workers, kind of connection and rate."""
+    """Prints a row for each number of workers and rate."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--workers", type=int, nargs="+", default=[100, 1000, 10_000])
     parser.add_argument("--claims", type=int, nargs="+", default=[200, 400, 800],

@@ -39,7 +39,7 @@ AIMS = "aims: at most 1 core of the API; p95 at most 1,000 ms"
 CASES = (1, 100)
 """Matches."""
 SAMPLED = 20
-"""Every so-manieth reader notes when frames came."""
+"""One reader of so many notes when frames came."""
 SETTLE_SECONDS = 2.0
 PORT = 8104
 WORKER = workers.WorkerHello("bench", "here", "here", matches.QUEUES, 999, ("numpy",))
