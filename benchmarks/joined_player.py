@@ -26,8 +26,8 @@ from ladder.settings import Settings
 from sandbox.match import attempt, loans
 from workers import match_attempt
 from workers.main import FAR_KEPT_SECONDS
+from workers.match_attempt import Slots
 from workers.site_blobs import open_match_blobs
-from workers.slots import Slots
 
 T = TypeVar("T")
 

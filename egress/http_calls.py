@@ -114,7 +114,7 @@ def _read_all(line: socket.socket, until: float, most_bytes: int, address: Addre
             raise AnswerError(f"the answer of {address.host} is longer than {most_bytes} bytes")
 
 
-class _StoredAnswer:
+class StoredAnswer:
     """Gives stored bytes to http.client, which asks a socket for a file."""
 
     def __init__(self, data: bytes) -> None:
@@ -125,7 +125,7 @@ class _StoredAnswer:
 
 
 def _parse_answer(data: bytes, method: str, address: Address) -> Answer:
-    answer = http.client.HTTPResponse(_StoredAnswer(data), method=method)  # type: ignore[arg-type]
+    answer = http.client.HTTPResponse(StoredAnswer(data), method=method)  # type: ignore[arg-type]
     try:
         answer.begin()
         body = answer.read()

@@ -15,10 +15,14 @@ from dataclasses import asdict, dataclass
 from random import Random
 from typing import Any, Final
 
-from games.conformance_findings import Findings, GameUnplayable
-from games.conformance_player import ConformancePlayer, PlannedFault, random_generators
-from games.plain_json import canonical_json, json_flaw
-from games.protocol import FAULTS, ConfigurationError, Game, Json
+from games.conformance_player import (
+    ConformancePlayer,
+    Findings,
+    GameUnplayable,
+    PlannedFault,
+    random_generators,
+)
+from games.protocol import FAULTS, ConfigurationError, Game, Json, canonical_json, json_flaw
 
 MOST_COUNTS: Final = 6
 """Most seat counts to try: the ends and some between."""

@@ -5,19 +5,112 @@ Each step is done twice. The whole game is played again and replayed.
 
 from __future__ import annotations
 
+import math
 import random as global_random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from random import Random
 from typing import Any, Final
 
 from games.board_frames import parse_frame, uses_format
-from games.conformance_findings import Findings, GameUnplayable
-from games.conformance_outcome import check_outcome
 from games.episode import Episode, EpisodeError, Step, from_bytes, states, to_bytes
-from games.plain_json import canonical_json, json_flaw
-from games.protocol import Game, GameError, InvalidMove, Json, Verdict
+from games.protocol import (
+    Game,
+    GameError,
+    InvalidMove,
+    Json,
+    Outcome,
+    Verdict,
+    canonical_json,
+    json_flaw,
+    placements_from_scores,
+)
+
+MOST_PLACES: Final = 3
+"""Most places reported for one broken promise."""
+
+
+class GameUnplayable(Exception):
+    """The game cannot go on. The findings have the reason."""
+
+
+@dataclass
+class Findings:
+    """Collects broken promises. Knows the current place in the play."""
+
+    where: str = ""
+    broken: dict[str, list[str]] = field(default_factory=dict)
+
+    def add_failure(self, check: str, message: str) -> None:
+        places = self.broken.setdefault(check, [])
+        told = f"{self.where}: {message}" if self.where else message
+        if len(places) < MOST_PLACES and told not in places:
+            places.append(told)
+
+    def expect(self, holds: bool, check: str, message: str) -> None:
+        if not holds:
+            self.add_failure(check, message)
+
+    @contextmanager
+    def failing_on_exception(self, what: str, check: str = "plays") -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            self.add_failure(check, f"{what} raised {error!r:.300}")
+            raise GameUnplayable from error
+
+
+def check_outcome(
+    game: Game[Any], found: Findings, outcome: Outcome, seats: int, told: Mapping[int, Verdict]
+) -> None:
+    """Checks the outcome of a game; ``told`` has the faults of its seats."""
+    for name in ("placements", "rewards", "verdicts"):
+        if len(getattr(outcome, name)) != seats:
+            found.add_failure("outcome", f"{name} should have one for each of {seats} seats")
+            return
+    ranks = placements_from_scores([-place for place in outcome.placements])
+    found.expect(
+        outcome.placements == ranks,
+        "outcome",
+        f"placements should be ranks from 1, as {ranks}; they are {outcome.placements!r:.100}",
+    )
+    for seat, reward in enumerate(outcome.rewards):
+        is_number = isinstance(reward, int | float) and math.isfinite(reward)
+        found.expect(
+            is_number or (reward is None and seat in told),
+            "outcome",
+            f"seat {seat}: its reward should be a number, it is {reward!r:.100}",
+        )
+    for seat, verdict in enumerate(outcome.verdicts):
+        fault = told.get(seat)
+        if fault is None:
+            found.expect(
+                verdict is Verdict.DONE,
+                "outcome",
+                f"seat {seat}: without a fault its verdict is DONE, not {verdict!r:.100}",
+            )
+        else:
+            right = {fault, Verdict.DONE} if fault in game.lenient else {fault}
+            found.expect(
+                verdict in right,
+                "faults",
+                f"seat {seat}: after {fault} its verdict is {verdict!r:.100}",
+            )
+    statistics = outcome.statistics
+    measured = {measure.name for measure in game.measures if seats == 1}
+    missing = measured.difference(*statistics)
+    found.expect(
+        not missing, "outcome", f"statistics lack {', '.join(sorted(missing))} of measures"
+    )
+    found.expect(
+        len(statistics) in (0, seats)
+        and all(isinstance(one, Mapping) and json_flaw(dict(one)) is None for one in statistics),
+        "outcome",
+        f"statistics should be empty or numbers for each seat: {statistics!r:.100}",
+    )
+
 
 NO_MOVES: Final[tuple[Json, ...]] = (
     *(None, True, False, 0, -1, 7, 10**30, 0.5, -1e308, "", " ", "\0", "é", "pass", "0", "null"),

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from games.packed import unpack
 from games.protocol import Game, GameError, Json, S, Verdict
 
 FORMAT = "peck-replay/1"
@@ -218,3 +218,18 @@ def first_different_move(one: Episode, other: Episode, seat: int) -> int | None:
             return number
     shorter = min(len(one.steps), len(other.steps))
     return None if len(one.steps) == len(other.steps) else shorter + 1
+
+
+def unpack(packed: bytes, most_bytes: int) -> bytes:
+    """The bytes in a gzip. Raises ValueError if it is no gzip, if there are more bytes, or if
+    something follows."""
+    unzip = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+    try:
+        content = unzip.decompress(packed, most_bytes)
+    except zlib.error as error:
+        raise ValueError(f"not a gzip ({error})") from error
+    if not unzip.eof:
+        raise ValueError(f"cut short, or more than {most_bytes} bytes unpacked")
+    if unzip.unused_data:
+        raise ValueError("something follows the gzip")
+    return content

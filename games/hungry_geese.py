@@ -22,15 +22,16 @@ from random import Random
 from types import MappingProxyType
 from typing import NamedTuple
 
-from games.configuration import ConfigurationField, configure
 from games.protocol import (
     ConfigurationError,
+    ConfigurationField,
     GameError,
     InvalidMove,
     Json,
     Measure,
     Outcome,
     Verdict,
+    configure,
     placements_from_scores,
 )
 

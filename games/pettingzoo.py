@@ -22,9 +22,16 @@ from random import Random
 from types import MappingProxyType
 from typing import Any, Final
 
-from games import configuration as configuration_fields
-from games.configuration import ConfigurationField
-from games.protocol import GameError, InvalidMove, Json, Outcome, Verdict, placements_from_scores
+from games import protocol
+from games.protocol import (
+    ConfigurationField,
+    GameError,
+    InvalidMove,
+    Json,
+    Outcome,
+    Verdict,
+    placements_from_scores,
+)
 
 Environment = Any  # PettingZoo's AECEnv or ParallelEnv
 SEED_BITS: Final = 31
@@ -86,7 +93,7 @@ class PettingZooGame:
         self.seats = range(agents, agents + 1)
 
     def configure(self, overrides: Mapping[str, Json]) -> dict[str, Json]:
-        return configuration_fields.configure(self._fields, overrides)
+        return protocol.configure(self._fields, overrides)
 
     def longest(self, configuration: Mapping[str, Json]) -> int:
         return self._longest(configuration)

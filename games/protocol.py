@@ -9,7 +9,9 @@ Chance (food, start cells) comes from the given ``random.Random``, or from a rep
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from random import Random
@@ -226,3 +228,72 @@ def placements_from_scores(scores: Sequence[float]) -> tuple[int, ...]:
     """Competition ranks: 1 for the highest score, equal for equal scores."""
     ordered = sorted(scores, reverse=True)
     return tuple(ordered.index(score) + 1 for score in scores)
+
+
+def canonical_json(value: Json) -> str:
+    """The JSON of a value, with sorted keys. Equal values give equal texts."""
+    return json.dumps(value, sort_keys=True, allow_nan=False)
+
+
+def json_flaw(value: Json) -> str | None:
+    """The part of a value that is not plain JSON. None if all of it is."""
+    if value is None or isinstance(value, bool | str):
+        return None
+    if type(value) in (int, float):
+        return None if math.isfinite(value) else f"{value!r} is not a finite number"
+    if isinstance(value, list | tuple):
+        return next((flaw for flaw in map(json_flaw, value) if flaw), None)
+    if isinstance(value, dict):
+        odd = [key for key in value if not isinstance(key, str)]
+        if odd:
+            return f"the key {odd[0]!r:.100} is not a string"
+        return next((flaw for flaw in map(json_flaw, value.values()) if flaw), None)
+    return f"{value!r:.100} is a {type(value).__name__}"
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigurationField:
+    """One number or switch of a configuration: its name, type, default and smallest value."""
+
+    name: str
+    type: type[int] | type[float] | type[bool]
+    default: float
+    minimum: float = 0
+
+
+def configure(
+    fields: Iterable[ConfigurationField], overrides: Mapping[str, Json]
+) -> dict[str, Json]:
+    """All fields in their order, with ``overrides`` applied. null means the default.
+
+    Raises ConfigurationError naming the field for unknown names and values out of range.
+    """
+    by_name = {field.name: field for field in fields}
+    for name in overrides:
+        if name not in by_name:
+            raise ConfigurationError(str(name), f"unknown; there are {', '.join(by_name)}")
+    return {
+        field.name: field.default
+        if overrides.get(field.name) is None
+        else _check_value(field, overrides[field.name])
+        for field in by_name.values()
+    }
+
+
+def _check_value(field: ConfigurationField, value: Json) -> float:
+    if field.type is bool:
+        if not isinstance(value, bool):
+            raise ConfigurationError(field.name, f"must be true or false, got {value!r:.100}")
+        return value
+    # JSON Schema: true is no number, and 11.0 is an integer.
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not math.isfinite(value):
+        raise ConfigurationError(field.name, f"must be a number, got {value!r:.100}")
+    if field.type is int:
+        if value != int(value):
+            raise ConfigurationError(field.name, f"must be a whole number, got {value!r}")
+        value = int(value)
+    if value < field.minimum:
+        raise ConfigurationError(field.name, f"must be at least {field.minimum}, got {value!r}")
+    number: float = value
+    return number

@@ -20,15 +20,16 @@ from random import Random
 from types import MappingProxyType
 from typing import NamedTuple
 
-from games.configuration import ConfigurationField, configure
 from games.protocol import (
     ConfigurationError,
+    ConfigurationField,
     GameError,
     InvalidMove,
     Json,
     Measure,
     Outcome,
     Verdict,
+    configure,
 )
 
 OFFSETS = {"up": (0, -1), "down": (0, 1), "left": (-1, 0), "right": (1, 0)}

@@ -30,7 +30,7 @@ from redis.exceptions import RedisError
 
 from ladder.ids import MatchId
 from ladder.settings import Settings
-from workers import redis_users
+from workers import redis_clients
 
 
 class _TakenMessages(base.QoS):
@@ -74,7 +74,7 @@ def broker_url(redis_url: str) -> str:
 def machine_login(redis_url: str) -> str | None:
     """The login of a machine that joined; None: a process of the site."""
     login = urlsplit(redis_url).username or ""
-    return login if login.startswith(redis_users.PREFIX) else None
+    return login if login.startswith(redis_clients.PREFIX) else None
 
 
 def _tls(redis_url: str) -> dict[str, object] | None:

@@ -28,8 +28,8 @@ from workers import match_attempt, tasks
 from workers.broker import QUEUES, machine_login, require_setting, run_worker
 from workers.lease_renewal import HeldLease, LeaseRenewal
 from workers.liveness import monitor_stalls, playing_children
+from workers.match_attempt import Slots
 from workers.site_blobs import open_match_blobs
-from workers.slots import Slots
 from workers.standby import MatchQuestions, Standby, redis_reason
 from workers.worker_announcement import WorkerAnnouncement
 

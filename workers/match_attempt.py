@@ -13,10 +13,13 @@ not keep the result.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import tempfile
 import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
@@ -57,7 +60,44 @@ from workers.broker import WakeError, wake_rater
 from workers.lease_renewal import HeldLease, hold_lease
 from workers.live_publishing import publishing
 from workers.liveness import record_answer
-from workers.slots import Slots
+
+LOOK_SECONDS: Final = 0.2
+
+
+class Slots:
+    """How many matches a worker plays at a time, counted over all its processes.
+
+    Make them before the worker forks. The pool of Celery and the process beside it
+    (``workers.standby``) both play. Each match holds one byte of a file that all these processes
+    inherit. The kernel frees the byte when its process dies.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._file = os.memfd_create("slots")
+        weakref.finalize(self, os.close, self._file)
+
+    @contextmanager
+    def hold_one(self) -> Iterator[None]:
+        """Waits for a free slot and holds it inside this block. A message that waits here is not
+        lost: the scheduler might send it again only after a minute."""
+        while (slot := self._take_one()) is None:
+            record_answer()  # waiting for a slot is no stall
+            time.sleep(LOOK_SECONDS)
+        try:
+            yield
+        finally:
+            fcntl.lockf(self._file, fcntl.LOCK_UN, 1, slot)
+
+    def _take_one(self) -> int | None:
+        for slot in range(self._count):
+            try:
+                fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, slot)
+            except BlockingIOError:
+                continue
+            return slot
+        return None
+
 
 WAIT_SECONDS: Final = 120.0
 PAUSE_SECONDS: Final = 1.0

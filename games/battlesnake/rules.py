@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from games.configuration import ConfigurationField, configure
-from games.protocol import ConfigurationError, Json
+from games.protocol import ConfigurationError, ConfigurationField, Json, configure
 
 MOVES = ("up", "down", "left", "right")
 MAX_HEALTH = 100

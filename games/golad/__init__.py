@@ -18,16 +18,17 @@ from random import Random
 from types import MappingProxyType
 from typing import NamedTuple
 
-from games.configuration import ConfigurationField, configure
 from games.golad.board import Rules, cell_bit, next_generation, rules_for
 from games.protocol import (
     ConfigurationError,
+    ConfigurationField,
     GameError,
     InvalidMove,
     Json,
     Measure,
     Outcome,
     Verdict,
+    configure,
     placements_from_scores,
 )
 

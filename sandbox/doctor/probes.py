@@ -21,7 +21,7 @@ from typing import Any
 
 from sandbox import profiles
 from sandbox.errors import HostFault
-from sandbox.launchers import cgroups, choose, gpu_shares
+from sandbox.launchers import cgroups, choose, gpu
 from sandbox.launchers.bubblewrap import BubblewrapLauncher
 from sandbox.match import steal_monitor
 
@@ -196,7 +196,7 @@ def run_probes(machine: Machine) -> ProbeResults:
         version, trouble = _probe_bubblewrap()
     group = _probe_match_group(machine)
     above = steal_monitor.may_run_above_others()
-    memory = gpu_shares.read_memory() if machine.gpus else {}
+    memory = gpu.read_memory() if machine.gpus else {}
     return ProbeResults(
         engine,
         engine_trouble,

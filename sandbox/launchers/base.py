@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from sandbox.box import working_folder
-from sandbox.launchers import gpu_shares
+from sandbox.launchers import gpu
 from sandbox.launchers.cgroups import MatchGroup
 from sandbox.launchers.gpu import Gpu
 from sandbox.profiles import Profile, Say
@@ -207,7 +207,7 @@ def supervisor_setup(
     """The setup message for the supervisor, as far as all launchers share it."""
     folders = spec.gpu.library_folders() if spec.gpu is not None else ()
     searched = {"LD_LIBRARY_PATH": ":".join(folders)} if folders else {}
-    shared = gpu_shares.share_environment(spec.gpu) if spec.gpu is not None else {}
+    shared = gpu.share_environment(spec.gpu) if spec.gpu is not None else {}
     return {
         "op": "setup",
         "mode": mode,

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from sandbox import process_guard, profiles
 from sandbox.errors import HostFault
-from sandbox.launchers import base, choose, degraded_defences, gpu_shares
+from sandbox.launchers import base, choose, degraded_defences, gpu
 from sandbox.launchers.gpu import Gpu
 from sandbox.listener import Listener, open_listening_socket
 from sandbox.match import steal_monitor
@@ -191,8 +191,8 @@ def _build_node(options: argparse.Namespace, stop: threading.Event) -> _Node:
         runtime=options.runtime,
     )
     cores, unseen = _start_steal_monitor()
-    gpus = gpu_shares.with_memory(kind.gpus())
-    lacks = (*kind.lacks(), *unseen, *gpu_shares.memory_lacks(gpus, profiles.GPU_MB))
+    gpus = gpu.with_memory(kind.gpus())
+    lacks = (*kind.lacks(), *unseen, *gpu.memory_lacks(gpus, profiles.GPU_MB))
     for sentence in lacks:
         _print_line(f"lacks: {sentence}")
     listener = open_listening_socket(options.socket.resolve())

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 
-from sandbox.launchers import gpu_shares
+from sandbox.launchers import gpu
 from sandbox.node.box_pool import BoxPool, PooledBox
 
 LOOK_SECONDS = 1.0
@@ -42,7 +42,7 @@ def _look(pool: BoxPool) -> dict[str, str]:
         shares_gpu = any(_share_mb(place) for place in places)
     if not shares_gpu:
         return {}
-    is_known = end_agents_over_share(pool, gpu_shares.read_use())
+    is_known = end_agents_over_share(pool, gpu.read_use())
     return {} if is_known else {"unknown use": UNKNOWN_USE}
 
 

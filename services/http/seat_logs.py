@@ -14,7 +14,7 @@ from fastapi import Query
 from fastapi.responses import Response
 
 from games import kaggle_formats
-from games.packed import unpack
+from games.episode import unpack
 from ladder.database.blobs import Blobs
 from ladder.matches.records import Match
 from ladder.people.records import Viewer

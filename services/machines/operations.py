@@ -33,7 +33,7 @@ from services.http.paging import Page
 from services.http.path_parameters import MachineInvitationKey, MachineKey
 from services.http.problems import ProblemError
 from services.machines.pages import machines_page
-from workers import redis_users
+from workers import redis_clients
 
 operations = Operations("machines")
 LIST: Final = "/admin/machines"
@@ -117,7 +117,7 @@ def join_machine(join: MachineJoin, request: Request, app_state: AppState) -> Jo
         database_url=connections.with_login(addresses.database_url, machine.login, secret),
         redis_url=connections.with_login(addresses.redis_url, machine.login, secret),
         secret=secret,
-        queues=list(redis_users.queues_of(trusted=machine.tier == MachineTier.TRUSTED)),
+        queues=list(redis_clients.queues_of(trusted=machine.tier == MachineTier.TRUSTED)),
         certificates=certificates,
     )
 
@@ -202,7 +202,7 @@ def change_redis_user(conn: Connection, redis_url: str, login: str) -> None:
         return
     secret_hash, is_trusted = machines.redis_logins(conn)[login]
     with suppress(RedisError, OSError), closing(_client(redis_url)) as client:
-        redis_users.set_user(client, login, secret_hash, trusted=is_trusted)
+        redis_clients.set_user(client, login, secret_hash, trusted=is_trusted)
 
 
 def delete_redis_user(redis_url: str, login: str) -> None:
@@ -210,7 +210,7 @@ def delete_redis_user(redis_url: str, login: str) -> None:
     if not redis_url:
         return
     with suppress(RedisError, OSError), closing(_client(redis_url)) as client:
-        redis_users.delete_user(client, login)
+        redis_clients.delete_user(client, login)
 
 
 def _client(redis_url: str) -> Redis:

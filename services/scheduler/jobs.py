@@ -35,7 +35,7 @@ from ladder.tournaments import advance, shows
 from services.scheduler.leader import Job
 from services.scheduler.wake_messages import Wake, WakeMessages
 from services.server_faults import FaultLog
-from workers import redis_users
+from workers import redis_clients
 
 REDIS_SECONDS = 2.0
 """Timeout of each call to Redis."""
@@ -291,7 +291,7 @@ class RedisUsers:
                 return machines.redis_logins(conn)
 
         try:
-            changed = redis_users.renew_users(self._client, read_expected)
+            changed = redis_clients.renew_users(self._client, read_expected)
         except (RedisError, OSError) as error:
             trouble = f"{type(error).__name__}: {error}"
             if trouble != self._trouble:

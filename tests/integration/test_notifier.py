@@ -222,7 +222,7 @@ def test_a_dead_receiver_delays_nobody_else(
     receiver: Receiver,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("workers.webhook_calls.CALL_SECONDS", 3.0)
+    monkeypatch.setattr("workers.notice_tasks.CALL_SECONDS", 3.0)
     for number in range(6):
         channel(conn, person, receiver.url(f"/dead/{number}"))
     others = [users.create_user(conn, f"other {number}").id for number in range(5)]

@@ -14,7 +14,7 @@ from redis.exceptions import NoPermissionError, RedisError
 
 from tests.refused_commands import refused_commands
 from tests.waiting import wait_until
-from workers import broker, redis_users
+from workers import broker, redis_clients
 
 LOGIN = "peck_machine_pond"
 SECRET = "only the machine knows it"
@@ -26,9 +26,9 @@ def server(redis_url: str) -> Iterator[Redis]:
     with Redis.from_url(redis_url) as client:
         client.flushdb()
         client.acl_log_reset()
-        redis_users.set_user(client, LOGIN, DIGEST, trusted=True)
+        redis_clients.set_user(client, LOGIN, DIGEST, trusted=True)
         yield client
-        redis_users.delete_user(client, LOGIN)
+        redis_clients.delete_user(client, LOGIN)
 
 
 @pytest.fixture
@@ -76,8 +76,8 @@ def test_a_worker_takes_messages(server: Redis, redis_url: str) -> None:
     assert server.keys("unacked*") == []
     steps = Channel.priority_steps
     assert (Channel.sep, [*map(str, steps[1:])]) == (
-        redis_users.SEPARATOR,
-        [*redis_users.PRIORITIES],
+        redis_clients.SEPARATOR,
+        [*redis_clients.PRIORITIES],
     )
 
 
@@ -93,7 +93,7 @@ def test_a_worker_takes_messages(server: Redis, redis_url: str) -> None:
         ("EVALSHA", "0" * 40, "0"), ("LPUSH", "rate", "x"), ("LPUSH", "play.cpu", "x"),
         ("SADD", "_kombu.binding.play.cpu", "x"), ("SADD", "_kombu.binding.rate", "x"),
         ("SET", f"unacked_mutex.{LOGIN}", "x"), ("HSET", f"unacked.{LOGIN}", "x", "x"),
-        ("BRPOP", f"play.cpu{redis_users.SEPARATOR}x", "1"), ("RANDOMKEY",), ("SAVE",),
+        ("BRPOP", f"play.cpu{redis_clients.SEPARATOR}x", "1"), ("RANDOMKEY",), ("SAVE",),
         ("SLAVEOF", "a", "1"),
     ],
     ids=" ".join,
@@ -106,12 +106,12 @@ def test_everything_else_is_refused(machine: Redis, words: tuple[str, ...]) -> N
 def test_lost_users_are_made_again_and_revoked_ones_deleted(server: Redis, redis_url: str) -> None:
     with own(redis_url) as machine:
         assert machine.ping()
-        changed = redis_users.renew_users(server, lambda: {"peck_machine_lake": (DIGEST, True)})
+        changed = redis_clients.renew_users(server, lambda: {"peck_machine_lake": (DIGEST, True)})
         assert changed == {"redis_users_made": 1, "redis_users_deleted": 1}
         with pytest.raises(RedisError):
             machine.ping()
         with pytest.raises(RedisError):
             machine.ping()
     for deleted in (1, 0):
-        changed = redis_users.renew_users(server, dict)
+        changed = redis_clients.renew_users(server, dict)
         assert changed == {"redis_users_made": 0, "redis_users_deleted": deleted}

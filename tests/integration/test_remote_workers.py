@@ -31,8 +31,7 @@ from tests.integration.ladder.remote_contest import wait_seconds
 from tests.integration.sandbox import remotes
 from tests.integration.sandbox.remotes import Daemon, Servers, ok
 from workers import main, match_attempt, tasks
-from workers.match_attempt import WorkerContext
-from workers.slots import Slots
+from workers.match_attempt import Slots, WorkerContext
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from tests.integration.worker_stage import blobs as blobs
 from tests.integration.worker_stage import conn as conn
 from tests.integration.worker_stage import contest as contest
 from tests.waiting import wait_until
-from workers import redis_users
+from workers import redis_clients
 from workers.broker import make_celery_app
 from workers.lease_renewal import held_leases
 
@@ -51,8 +51,8 @@ def test_standby_and_messages_together_fill_no_more_than_the_slots(
 ) -> None:
     matches = two_slow_matches(contest, blobs)
     client = Redis.from_url(redis_url)
-    login, secret = f"{redis_users.PREFIX}slots", "secret"
-    redis_users.set_user(client, login, hashlib.sha256(secret.encode()).hexdigest(), trusted=True)
+    login, secret = f"{redis_clients.PREFIX}slots", "secret"
+    redis_clients.set_user(client, login, hashlib.sha256(secret.encode()).hexdigest(), trusted=True)
     run_dir = tmp_path / "run"
     environment = {
         **{key: value for key, value in os.environ.items() if not key.startswith("PECK_")},
@@ -92,4 +92,4 @@ def test_standby_and_messages_together_fill_no_more_than_the_slots(
         worker.kill()
         worker.wait()
         client.flushall()
-        redis_users.delete_user(client, login)
+        redis_clients.delete_user(client, login)

@@ -16,8 +16,7 @@ from ladder.ids import EntryId, MatchId
 from ladder.leagues import seasons
 from ladder.settings import Settings
 from tests.integration.ladder.contest import Contest, digest, make_contest
-from workers.match_attempt import WorkerContext
-from workers.slots import Slots
+from workers.match_attempt import Slots, WorkerContext
 
 EAST = b"def agent(observation, configuration):\n    return 'EAST'\n"
 SLOW = b"import time\ndef agent(observation):\n    time.sleep(0.2)\n    return 'EAST'\n"

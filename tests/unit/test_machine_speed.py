@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from workers.machine_speed import CLASS_STEP, REFERENCE_SPEED, SpeedMeter, speed_class
+from workers.worker_announcement import CLASS_STEP, REFERENCE_SPEED, SpeedMeter, speed_class
 
 
 def test_each_step_of_speed_has_a_class_of_its_own() -> None:

@@ -1,12 +1,19 @@
-"""Draws wanted pictures: reads what a stranger may see, draws it, and stores it by its digest."""
+"""Draws wanted pictures: reads what a stranger may see, draws it, and stores it by its digest.
+
+A moving picture of a replay is a WebP or a GIF. Finished replays also show how interesting they
+are to watch.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
+
+from PIL import Image, ImageDraw
 
 from games import GAMES
 from games.board_frames import BoardFrame, board_frame
@@ -19,12 +26,22 @@ from ladder.ids import AgentId, LeagueId, MatchId
 from ladder.matches.match_titles import lineup_title
 from ladder.matches.records import Match
 from ladder.people.records import STRANGER
-from ladder.reports import pictures, shown_publicly
+from ladder.reports import highlights, pictures, shown_publicly
 from ladder.reports.pictures import Form
 from ladder.telemetry import log_event, traceback_text
 from ladder.tournaments.views import find_place
-from workers.pictures.cards import Card, CardLine, draw_card
-from workers.pictures.clips import draw_clip
+from workers.pictures.cards import (
+    INK,
+    MUTED,
+    PAPER,
+    Card,
+    CardLine,
+    draw_board,
+    draw_card,
+    draw_text,
+    font,
+    seat_colour,
+)
 
 VERSION: Final = "2"
 """Raise it when pictures change, so that they are drawn anew."""
@@ -198,9 +215,7 @@ def _clip_plan(blobs: Blobs, match: Match, form: Form, on_frame: Callable[[], No
         raise NotFound.of("replay")
 
     def draw() -> bytes:
-        return draw_clip(
-            frames_of(blobs, digest), names, "gif" if form is Form.GIF else "webp", on_frame
-        )
+        return draw_clip(frames_of(blobs, digest), names, form, on_frame)
 
     return Plan(_digest(repr(names), digest, form), draw)
 
@@ -230,3 +245,111 @@ def lively_frame(frames: Sequence[BoardFrame]) -> BoardFrame:
 
 def _digest(*parts: str) -> str:
     return hashlib.sha256("\n".join((VERSION, *parts)).encode()).hexdigest()
+
+
+MOST_FRAMES: Final = 240
+"""Longer replays leave out steps evenly."""
+MOST_CLIP_BYTES: Final = 2_000_000
+SIZES: Final = (400, 320, 240, 160)
+"""Widths of the board in pixels, tried in this order until the clip is small enough."""
+STEP_MS: Final = 120
+LAST_MS: Final = 2_000
+COLOURS: Final = 32
+
+
+def draw_clip(
+    frames: Sequence[BoardFrame],
+    names: Sequence[str],
+    form: Form,
+    on_frame: Callable[[], None] = lambda: None,
+) -> bytes:
+    """The clip of the frames. Raises ValueError if there is no board to draw."""
+    chosen = chosen_steps(len(frames))
+    for width in SIZES:
+        pictures = []
+        for step in chosen:
+            pictures.append(_draw(frames[step], step, len(frames) - 1, names, width))
+            on_frame()
+        content = _encode(pictures, form)
+        if len(content) <= MOST_CLIP_BYTES:
+            return content
+    raise ValueError(f"a clip of {len(chosen)} frames is larger than {MOST_CLIP_BYTES} bytes")
+
+
+def chosen_steps(count: int) -> list[int]:
+    """Steps to draw, evenly, with the first and the last."""
+    if count <= MOST_FRAMES:
+        return list(range(count))
+    return [round(one * (count - 1) / (MOST_FRAMES - 1)) for one in range(MOST_FRAMES)]
+
+
+def _draw(frame: BoardFrame, step: int, last: int, names: Sequence[str], width: int) -> Image.Image:
+    if not frame.columns:
+        raise ValueError("this game has no board to draw")
+    board = draw_board(frame, width, width)
+    line = 18
+    picture = Image.new("RGB", (width, board.height + line * (1 + (len(names) + 1) // 2)), PAPER)
+    picture.paste(board, ((width - board.width) // 2, 0))
+    pen = ImageDraw.Draw(picture)
+    half = width // 2
+    for seat, name in enumerate(names):
+        x, y = half * (seat % 2), board.height + line * (seat // 2)
+        pen.rounded_rectangle((x + 2, y + 5, x + 16, y + 14), 4, fill=seat_colour(seat))
+        value = f"{frame.values[seat]:g}" if frame.values else ""
+        draw_text(pen, (x + 21, y + 2), name, size=12, room=half - 60, colour=INK)
+        pen.text((x + half - 6, y + 2), value, fill=INK, font=font(12), anchor="ra")
+    foot = board.height + line * ((len(names) + 1) // 2)
+    pen.text((4, foot + 2), f"step {step} of {last}", fill=MUTED, font=font(12))
+    return picture
+
+
+def _encode(pictures: Sequence[Image.Image], form: Form) -> bytes:
+    times = [STEP_MS] * (len(pictures) - 1) + [LAST_MS]
+    palette = pictures[len(pictures) // 2].quantize(COLOURS, dither=Image.Dither.NONE)
+    flat = [one.quantize(palette=palette, dither=Image.Dither.NONE) for one in pictures]
+    content = io.BytesIO()
+    if form is Form.GIF:
+        flat[0].save(
+            content, "GIF", save_all=True, append_images=flat[1:], duration=times, loop=0,
+            optimize=False, disposal=1,
+        )  # fmt: skip
+    else:
+        plain = [one.convert("RGB") for one in flat]
+        plain[0].save(
+            content, "WEBP", save_all=True, append_images=plain[1:], duration=times, loop=0,
+            lossless=True, method=0, quality=20, minimize_size=False,
+        )  # fmt: skip
+    return content.getvalue()
+
+
+def judge_matches(
+    conn: Connection, blobs: Blobs, until: Callable[[], bool], on_match: Callable[[], None]
+) -> int:
+    """Looks at the newest matches of each season. Returns how many."""
+    with conn.transaction():
+        highlights.delete_old_interest(conn)
+        waiting = highlights.matches_to_judge(conn)
+    count = 0
+    for match in waiting:
+        if until():
+            break
+        on_match()
+        try:
+            interest = judge_match(blobs, match)
+        except (GameError, NotFound) as error:  # the replay is gone, or recorded by other rules
+            log_event("match_not_judged", match=match.id, error=str(error))
+            interest = highlights.judge(match, [], 1)
+        with conn.transaction():
+            highlights.store_interest(conn, match, interest)
+        count += 1
+    return count
+
+
+def judge_match(blobs: Blobs, match: Match) -> highlights.Interest:
+    """How interesting the first episode of a match is. Raises GameError and NotFound."""
+    game = GAMES.get(match.game)
+    if game is None:
+        raise GameError(f"game: {match.game!r:.100} is unknown here")
+    frames = frames_of(blobs, match.episodes[0].replay_digest)
+    longest = game.longest(game.configure({}))
+    return highlights.judge(match, [frame.values for frame in frames], longest)

@@ -28,7 +28,7 @@ from tests.integration.api.serving import serve
 from tests.integration.ladder.contest import Contest, hello, make_contest
 from tests.lent_databases import Lender
 from tests.servers import without_login
-from workers import redis_users
+from workers import redis_clients
 from workers.site_blobs import SiteBlobs
 
 CONTENT = b"a replay of this machine"
@@ -98,7 +98,7 @@ def site(
             yield Site(address, database_url, redis, open_blobs(settings.blobs_url), conn, admin)
             for each in list(admin.list_items("/v1/machines")):  # roles belong to the server
                 admin.send("DELETE", f"/v1/machines/{each['id']}")
-        assert redis_users.PREFIX not in str(redis.acl_users())
+        assert redis_clients.PREFIX not in str(redis.acl_users())
 
 
 @dataclass

@@ -26,7 +26,7 @@ from tests.integration.api.machine_site import machine as machine
 from tests.integration.api.machine_site import s3_endpoint as s3_endpoint
 from tests.integration.api.machine_site import site as site
 from tests.integration.ladder.contest import Contest, hello
-from workers import redis_users
+from workers import redis_clients
 from workers.match_attempt import NO_BLOB
 
 
@@ -186,7 +186,7 @@ def test_a_machine_that_is_not_trusted_gets_no_bundle_without_consent(
             "agrees for an agent": sql("update agents set machine_tier = 'volunteer'"),
             "asks what it may play": sql("select lease_allows(null, m) from matches m"),
             "wakes matches": sql("select lease_wake_open(100, 0)"),
-            **{f"takes from {queue}": take(queue) for queue in redis_users.QUEUES},
+            **{f"takes from {queue}": take(queue) for queue in redis_clients.QUEUES},
         }
         assert [name for name, act in attacks.items() if not refused(act)] == []
         assert state_of(site)[:1] == before[:1]

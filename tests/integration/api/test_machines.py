@@ -29,7 +29,7 @@ from tests.integration.api.machine_site import machine as machine
 from tests.integration.api.machine_site import s3_endpoint as s3_endpoint
 from tests.integration.api.machine_site import site as site
 from tests.integration.ladder.contest import Contest
-from workers import redis_users
+from workers import redis_clients
 from workers.match_attempt import NO_BLOB
 from workers.site_blobs import SiteBlobs
 
@@ -107,7 +107,7 @@ def test_a_user_that_redis_lost_is_made_again(site: Site, machine: Machine, redi
     users_of_redis = RedisUsers(redis_url)
     assert users_of_redis.renew(site.conn)["redis_users_made"] == 0
     (row,) = site.conn.execute("select login from machines")
-    redis_users.delete_user(site.redis, row[0])
+    redis_clients.delete_user(site.redis, row[0])
     with pytest.raises(RedisError):
         machine.redis.ping()
     assert users_of_redis.renew(site.conn)["redis_users_made"] == 1

@@ -137,7 +137,7 @@ def test_the_rules_digest_covers_every_file_that_only_this_game_imports(name: st
         if isinstance(node, ast.ImportFrom) and node.module is not None
     }
     covered = {_module_of(file) for file in files}
-    shared = {"games.configuration", "games.protocol"}
+    shared = {"games.protocol"}
     assert {module for module in imported if module.startswith("games")} <= covered | shared
 
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from games.episode import EpisodeError, from_bytes
-from games.packed import unpack
+from games.episode import EpisodeError, from_bytes, unpack
 from ladder.database.blobs import open_blobs
 from services.http import seat_logs
 from services.http.problems import ProblemError

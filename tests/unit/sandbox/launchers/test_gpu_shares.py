@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sandbox import profiles
-from sandbox.launchers import base, gpu_shares
+from sandbox.launchers import base, gpu
 from sandbox.launchers.gpu import Gpu
 
 UUID = "GPU-5d5ba0d6-d33d-2b2c-524d-9e3d8d2b8a77"
@@ -19,20 +19,20 @@ SLICE = Gpu("nvidia.com/gpu=0:1")
 
 
 def test_memory_is_known_by_number_and_uuid() -> None:
-    assert gpu_shares.parse_memory(MEMORY) == {"0": 8188, UUID: 8188}
+    assert gpu.parse_memory(MEMORY) == {"0": 8188, UUID: 8188}
 
 
 def test_an_error_message_of_nvidia_smi_gives_no_memory() -> None:
-    assert gpu_shares.parse_memory("NVIDIA-SMI has failed, as no devices were found") == {}
+    assert gpu.parse_memory("NVIDIA-SMI has failed, as no devices were found") == {}
 
 
 def test_the_use_of_a_process_is_the_sum_over_its_devices() -> None:
-    assert gpu_shares.parse_use("4711, 512\n4711, 100\n12, [N/A]\n13, 7\n") == {
+    assert gpu.parse_use("4711, 512\n4711, 100\n12, [N/A]\n13, 7\n") == {
         4711: 612,
         12: None,
         13: 7,
     }
-    assert gpu_shares.parse_use("4711, 512\n4711, [N/A]\n4711, 3\n") == {4711: None}
+    assert gpu.parse_use("4711, 512\n4711, [N/A]\n4711, 3\n") == {4711: None}
 
 
 def test_seats_divide_the_memory_of_the_gpu_of_their_match() -> None:
@@ -43,14 +43,14 @@ def test_seats_divide_the_memory_of_the_gpu_of_their_match() -> None:
 
 
 def test_a_slice_whose_memory_is_unknown_is_named() -> None:
-    (sentence,) = gpu_shares.memory_lacks([SLICE], 2000)
+    (sentence,) = gpu.memory_lacks([SLICE], 2000)
     assert sentence.startswith("nvidia-smi does not tell the memory of nvidia.com/gpu=0:1")
 
 
 def test_a_gpu_with_too_little_memory_is_named() -> None:
-    (sentence,) = gpu_shares.memory_lacks([replace(CARD, memory_mb=1500)], 2000)
+    (sentence,) = gpu.memory_lacks([replace(CARD, memory_mb=1500)], 2000)
     assert sentence == "nvidia.com/gpu=0 has 1500 MB of memory, and a box needs 2000 MB"
-    assert gpu_shares.memory_lacks([CARD_WITH_MEMORY], 2000) == ()
+    assert gpu.memory_lacks([CARD_WITH_MEMORY], 2000) == ()
 
 
 def test_torch_and_cuda_itself_fit_into_the_share() -> None:
@@ -64,7 +64,7 @@ def test_torch_and_cuda_itself_fit_into_the_share() -> None:
     limited = environment(share)["PYTORCH_ALLOC_CONF"]
     name, _, fraction = limited.partition(":")
     assert name == "per_process_memory_fraction"
-    room = share.memory_mb - gpu_shares.CONTEXT_MB
+    room = share.memory_mb - gpu.CONTEXT_MB
     assert float(fraction) * 8188 == pytest.approx(room, abs=1)
     assert "PYTORCH_ALLOC_CONF" not in environment(CARD)
 
@@ -85,9 +85,9 @@ def test_memory_and_use_come_from_nvidia_smi(
     )
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert gpu_shares.with_memory([CARD, SLICE]) == (CARD_WITH_MEMORY, SLICE)
-    assert gpu_shares.read_use() == {4711: 512}
+    assert gpu.with_memory([CARD, SLICE]) == (CARD_WITH_MEMORY, SLICE)
+    assert gpu.read_use() == {4711: 512}
     program.write_text("#!/bin/sh\necho '0, x, 1'; exit 9\n")
-    assert gpu_shares.read_memory() == {}
+    assert gpu.read_memory() == {}
     program.unlink()
-    assert gpu_shares.read_memory() == {}
+    assert gpu.read_memory() == {}

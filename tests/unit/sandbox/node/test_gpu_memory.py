@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.launchers import gpu_shares
+from sandbox.launchers import gpu
 from sandbox.listener import Listener, open_listening_socket
 from sandbox.match import loans
 from sandbox.node import gpu_memory
@@ -65,7 +65,7 @@ def watched(monkeypatch: pytest.MonkeyPatch, *looks: Look) -> tuple[Group, list[
         return look()
 
     monkeypatch.setattr(gpu_memory, "LOOK_SECONDS", 0.001)
-    monkeypatch.setattr(gpu_shares, "read_use", read_use)
+    monkeypatch.setattr(gpu, "read_use", read_use)
     gpu_memory.watch(pool, stop, reports.append)
     return pool.group, reports
 
