@@ -37,9 +37,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from egress import networks
-from egress.address import Address, AddressError, parse
-from egress.networks import IP, Network
+from egress import address
+from egress.address import IP, Address, AddressError, Network, parse
 
 MOST_SILENT_BYTES = 256 << 10
 """Highest number of bytes before a byte of content. A handshake needs about 100 KiB at most."""
@@ -248,14 +247,14 @@ def _refuse_unparsed_address(address: Address) -> None:
 
 def _reason_to_refuse(ip: IP, rules: Rules) -> str | None:
     """Returns why the address is refused, as the end of a sentence; None if permitted."""
-    forms = (ip, *networks.embedded_ipv4(ip), networks.as_ipv6(ip))
+    forms = (ip, *address.embedded_ipv4(ip), address.as_ipv6(ip))
     if any(form in network for form in forms for network in rules.deny):
         return "is in a network that the operator of this ladder denies"
     if any(ip in network for network in rules.allow):
         return None
-    if purpose := networks.special_purpose(ip):
+    if purpose := address.special_purpose(ip):
         return f"is {purpose}; {REMEDY}"
-    if networks.is_own_address(ip):
+    if address.is_own_address(ip):
         return f"is this ladder's own machine; {REMEDY}"
     return None
 

@@ -10,9 +10,8 @@ from typing import Any, Final
 import psycopg
 
 from games import GAMES
-from games.episode import Episode, EpisodeError, from_bytes
+from games.episode import Episode, EpisodeError, check_episode, from_bytes
 from games.protocol import Game, Json, Outcome, placements_from_scores, with_clock
-from games.replay_check import check_episode
 from ladder.database.blobs import Blobs
 from ladder.database.db import Connection
 from ladder.errors import NotFound

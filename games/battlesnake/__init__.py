@@ -1,7 +1,9 @@
 """Battlesnake by the official rules, with the usual maps.
 
-``rules`` has the configuration, ``spawning`` the start cells and food, ``turns`` the turn,
-``requests`` what a snake sees. Source of the rules: BattlesnakeOfficial/rules 87e094e.
+``rules`` has the configuration, the start and the turn. What a snake sees is the body of the
+official API's requests (version 1). Names are neutral. Looks, latencies and shouts are the same
+for all snakes, because they would reveal who plays. Source of the rules: BattlesnakeOfficial/rules
+87e094e.
 """
 
 from __future__ import annotations
@@ -12,14 +14,18 @@ from random import Random
 from types import MappingProxyType
 from uuid import UUID
 
-from games.battlesnake import requests, spawning, turns
-from games.battlesnake.positions import Names, State
 from games.battlesnake.rules import (
     MAX_HEALTH,
     MOVES,
     START_LENGTH,
+    Names,
+    State,
+    cell_of_recorded_point,
     configure_battlesnake,
+    first_food,
+    play_turn,
     rules_for,
+    start_positions,
 )
 from games.protocol import (
     GameError,
@@ -30,6 +36,83 @@ from games.protocol import (
     Verdict,
     placements_from_scores,
 )
+
+ROYALE = "shrinkEveryNTurns"
+SETTINGS = ("foodSpawnChance", "minimumFood", "hazardDamagePerTurn")
+SQUAD = ("allowBodyCollisions", "sharedElimination", "sharedHealth", "sharedLength")
+
+
+_built: tuple[State | None, dict[str, Json], dict[int, Json]] = (None, {}, {})
+"""The last position, the part of its requests that all seats share, and the snakes by seat."""
+
+
+def request_body(state: State, seat: int) -> dict[str, Json]:
+    """The request of a seat. ``you`` is its own snake, even if the snake is out.
+
+    Requests of one position share their board, so a change to one changes the others.
+    """
+    global _built
+    built = _built
+    if built[0] is not state:
+        built = _built = _build_shared_parts(state)
+    _, shared, snakes = built
+    return {**shared, "you": snakes[seat] if seat in snakes else _snake_json(state, seat)}
+
+
+def _build_shared_parts(state: State) -> tuple[State, dict[str, Json], dict[int, Json]]:
+    rules, snakes = state.rules, {one: _snake_json(state, one) for one in state.alive}
+    board = {
+        "height": rules.height,
+        "width": rules.width,
+        "snakes": list(snakes.values()),
+        "food": _points_json(state, state.food),
+        "hazards": _points_json(state, state.hazards),
+    }
+    return state, {"game": _game_json(state), "turn": state.turn, "board": board}, snakes
+
+
+def _game_json(state: State) -> dict[str, Json]:
+    given = state.rules.configuration
+    return {
+        "id": state.names.game,
+        "ruleset": {
+            "name": given["ruleset"],
+            "version": "v1",
+            "settings": {
+                **{name: given[name] for name in SETTINGS},
+                "hazardMap": "",
+                "hazardMapAuthor": "",
+                "royale": {ROYALE: given[ROYALE]},
+                "squad": dict.fromkeys(SQUAD, False),
+            },
+        },
+        "map": given["map"],
+        "timeout": given["timeout"],
+        "source": "custom",
+    }
+
+
+def _snake_json(state: State, seat: int) -> dict[str, Json]:
+    name = state.names.snakes[seat]
+    cells = _points_json(state, state.bodies[seat])
+    return {
+        "id": name,
+        "name": name[:8],
+        "latency": "0",
+        "health": state.health[seat],
+        "body": cells,
+        "head": dict(cells[0]),
+        "length": len(cells),
+        "shout": "",
+        "squad": "",
+        "customizations": {"color": "#888888", "head": "default", "tail": "default"},
+    }
+
+
+def _points_json(state: State, cells: tuple[int, ...]) -> list[dict[str, int]]:
+    xy = state.rules.xy
+    return [{"x": xy[cell][0], "y": xy[cell][1]} for cell in cells]
+
 
 FIRST_MOVE = "up"
 """The move of a snake that has never given a valid answer."""
@@ -77,13 +160,13 @@ class Battlesnake:
         rules = rules_for(configuration)
         if isinstance(chance, Random):
             game, *snakes = (_random_uuid(chance) for _ in range(seats + 1))
-            heads = spawning.start_positions(rules, seats, chance)
+            heads = start_positions(rules, seats, chance)
             has_food = rules.spawns and not rules.constrictor
-            food = spawning.first_food(rules, heads, chance) if has_food else []
+            food = first_food(rules, heads, chance) if has_food else []
         else:
             game, snakes = str(chance["game"]), [str(name) for name in chance["snakes"]]
-            heads = [spawning.cell_of_recorded_point(rules, point) for point in chance["heads"]]
-            food = [spawning.cell_of_recorded_point(rules, point) for point in chance["food"]]
+            heads = [cell_of_recorded_point(rules, point) for point in chance["heads"]]
+            food = [cell_of_recorded_point(rules, point) for point in chance["food"]]
             for given in (snakes, heads):
                 if len(given) != seats or len(set(given)) != seats:
                     raise GameError(f"needs {seats} different, given {given!r:.100}", field="start")
@@ -116,7 +199,7 @@ class Battlesnake:
 
     def observe(self, state: State, seat: int) -> dict[str, Json]:
         """The body of the official API's requests."""
-        return requests.request_body(state, seat)
+        return request_body(state, seat)
 
     def parse(self, state: State, seat: int, raw: Json) -> Json:
         """A direction, either alone or under ``move`` as a server answers. Raises InvalidMove."""
@@ -137,7 +220,7 @@ class Battlesnake:
         self, state: State, moves: Mapping[int, Json | Verdict], chance: Random | Json
     ) -> tuple[State, Json]:
         """The next position. A seat at fault repeats its last direction, at first up."""
-        return turns.play_turn(state, moves, chance)
+        return play_turn(state, moves, chance)
 
     def outcome(self, state: State) -> Outcome | None:
         """Rank seats by the turn of their elimination. Seats out in one turn tie, and so do

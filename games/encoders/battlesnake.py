@@ -8,8 +8,7 @@ from typing import Final
 import numpy as np
 
 from games.battlesnake import GAME
-from games.battlesnake.positions import State
-from games.battlesnake.rules import MOVES
+from games.battlesnake.rules import MOVES, State
 from games.encoders.samples import (
     Encoder,
     Legal,

@@ -14,8 +14,7 @@ import numpy as np
 
 from games.encoders.samples import Encoder, Legal, Planes, Sample, recorded_moves
 from games.episode import Episode
-from games.golad import GAME, State
-from games.golad.board import Rules
+from games.golad import GAME, Rules, State
 from games.protocol import Json
 
 NOTHING: Final = (-1, -1)

@@ -24,17 +24,15 @@ from estimates.comparison import (
     MOST_MARGIN,
     MOST_PAIRS,
     MOST_VARIANTS,
+    GameOfPair,
+    PairPlan,
+    PlayedPair,
+    Report,
     Rule,
     RuleError,
     Verdict,
     default_pairs,
     picture_after,
-)
-from estimates.comparison_report import (
-    GameOfPair,
-    PairPlan,
-    PlayedPair,
-    Report,
     plan_pair,
     report_of,
 )

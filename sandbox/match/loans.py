@@ -7,11 +7,17 @@ One call to :func:`borrow_all` sends the bundles' descriptors to the node daemon
 node returns the agent's connected socket and the descriptors of its control group. From then on
 referee and agents talk directly. A loan ends with its connection, so a killed worker gives
 everything back.
+
+A GPU's work is charged by wall time. So while a seat is asked, no other seat may use its GPU, also
+not one of another match. The node has a nameless file for each device. Each loan opens this file
+anew and locks it. The kernel releases the lock when the last process closes what the loan opened.
+Source: open file description locks in fcntl(2).
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import socket
 import struct
@@ -27,8 +33,74 @@ from typing import Any, Protocol
 from sandbox.box import wire
 from sandbox.errors import AgentAway, BoxLate, BundleRefused, HostFault, SeatRefused
 from sandbox.match.cpu_meter import CpuMeter
-from sandbox.match.gpu_turn import GpuTurn
+from sandbox.match.questions import StopReached
 from sandbox.profiles import REMOTE
+
+TRY_SECONDS = 0.001
+_FLOCK = struct.Struct("hhqqi")
+_QUEUE, _DEVICE = 0, 1
+"""Bytes of the file that a loan locks. The loan with the lock of the queue gets the device next.
+So a match that asks again at once does not overtake another one.
+"""
+
+
+class GpuTurns:
+    """The files of a node's shared GPUs. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, int] = {}
+        self._lock = threading.Lock()
+
+    def open(self, name: str) -> int:
+        """Opens the device's file anew. Returns a descriptor, which the caller closes."""
+        with self._lock:
+            if name not in self._files:
+                self._files[name] = os.memfd_create("gpu-turn", os.MFD_CLOEXEC)
+            return os.open(f"/proc/self/fd/{self._files[name]}", os.O_RDWR | os.O_CLOEXEC)
+
+
+class GpuTurn:
+    """The lock of one loan on its GPU. Owns the descriptor of the GPU's file."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    @contextlib.contextmanager
+    def held(self, stop_at: float) -> Iterator[None]:
+        """Wait for the GPU and hold it. Raises StopReached if ``time.monotonic`` passes
+        ``stop_at`` first.
+        """
+        self._lock(_QUEUE, stop_at)
+        try:
+            self._lock(_DEVICE, stop_at)
+        finally:
+            self._set(_QUEUE, fcntl.F_UNLCK)
+        try:
+            yield
+        finally:
+            if self._descriptor >= 0:  # closed already if the seat failed in its turn
+                self._set(_DEVICE, fcntl.F_UNLCK)
+
+    def close(self) -> None:
+        """Close the file, which gives up its turn. Safe to repeat."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def _lock(self, byte: int, stop_at: float) -> None:
+        while True:
+            # Polls, because a waiting fcntl lock has no time-out.
+            with contextlib.suppress(BlockingIOError):
+                self._set(byte, fcntl.F_WRLCK)
+                return
+            if time.monotonic() > stop_at:
+                raise StopReached
+            time.sleep(TRY_SECONDS)
+
+    def _set(self, byte: int, kind: int) -> None:
+        lock = _FLOCK.pack(kind, os.SEEK_SET, byte, 1, 0)
+        fcntl.fcntl(self._descriptor, fcntl.F_OFD_SETLK, lock)
+
 
 CROWD_SECONDS = 0.01
 """Pause before the next try to connect when the node's queue is full."""

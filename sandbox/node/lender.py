@@ -28,7 +28,7 @@ from sandbox.launchers.base import CPUS, Launcher
 from sandbox.launchers.gpu import Gpu
 from sandbox.launchers.supervisor_client import MatchEnd, PreforkedChild
 from sandbox.listener import read_ended_seats, read_request
-from sandbox.match.gpu_turn import GpuTurns
+from sandbox.match.loans import GpuTurns
 from sandbox.match.steal_monitor import StealMonitor
 from sandbox.node.box_pool import BoxKey, BoxPool, PooledBox
 from sandbox.process_guard import print_line

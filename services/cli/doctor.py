@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from sandbox.doctor.checks import Check, CheckState, DoctorReport, examine_machine
+from sandbox.doctor import Check, CheckState, DoctorReport, examine_machine
 from services.cli.display import print_json, show_checks, styled
 
 STYLES = {

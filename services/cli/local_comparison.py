@@ -8,13 +8,15 @@ from pathlib import Path
 from time import monotonic
 from typing import Final
 
-from estimates import comparison_report
-from estimates.comparison import Picture, Rule, RunningComparison
-from estimates.comparison_report import (
+from estimates import comparison
+from estimates.comparison import (
     GameOfPair,
     PairPlan,
+    Picture,
     PlayedPair,
     Report,
+    Rule,
+    RunningComparison,
     plan_pair,
     report_of,
 )
@@ -83,7 +85,7 @@ class PlayedComparison:
     @property
     def telling(self) -> list[FirstDifference]:
         """First different moves of the pairs with the largest differences."""
-        telling = comparison_report.most_telling(self.pairs, TELLING_PAIRS)
+        telling = comparison.most_telling(self.pairs, TELLING_PAIRS)
         firsts = (self.first_differences.get(pair.number) for pair in telling)
         return [first for first in firsts if first is not None]
 

@@ -15,7 +15,7 @@ import typer
 from ladder.errors import LadderError
 from ladder.machines import connections
 from ladder.machines.connections import WrongCertificate
-from sandbox.doctor.checks import examine_machine
+from sandbox.doctor import examine_machine
 from sandbox.settings import LauncherName
 from services.api_client import TIMEOUT_SECONDS, Client, Unreachable
 from services.cli.machines import machine

@@ -11,8 +11,8 @@ from typing import Annotated, Final
 from fastapi import Depends
 from pydantic import Field
 
-from estimates import comparison_report
-from estimates.comparison_report import Gain, PlayedPair, Side
+from estimates import comparison
+from estimates.comparison import Gain, PlayedPair, Side
 from games import episode as episodes
 from games.episode import Episode
 from ladder.database.blobs import Blobs
@@ -156,7 +156,7 @@ def analyse_replays(
 def _analyse(
     blobs: Blobs, conn: Connection, pairs: Sequence[PlayedPair], issued: Sequence[IssuedPair]
 ) -> ReplayAnalysis:
-    chosen = comparison_report.most_telling(pairs, PAIRS_READ) or list(pairs[:PAIRS_READ])
+    chosen = comparison.most_telling(pairs, PAIRS_READ) or list(pairs[:PAIRS_READ])
     telling = {pair.number: pair for pair in chosen}
     played = [pair for pair in issued if pair.number in telling and pair.is_finished]
     games = [match for pair in played for match in (pair.old_match_id, pair.new_match_id)]

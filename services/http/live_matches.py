@@ -19,7 +19,7 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 from starlette.concurrency import run_in_threadpool
 
-from games.live_frames import LiveFrames
+from games.frames import LiveFrames
 from ladder.enums import MatchState
 from ladder.ids import MatchId
 from ladder.matches import live_stream

@@ -1,6 +1,6 @@
 """Answers who watch a running match: a stream of server-sent events, or the same frames as JSON.
 
-Events: ``frames`` (`games.live_frames.LiveFrames.cut`), ``next`` when another episode began, and
+Events: ``frames`` (`games.frames.LiveFrames.cut`), ``next`` when another episode began, and
 ``end`` with the state of the match. An event's id names attempt, episode and number of frames, and
 a reader resumes from it. The right to watch is checked before each event.
 """

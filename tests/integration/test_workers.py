@@ -20,8 +20,7 @@ import pytest
 import redis
 
 from games.episode import Episode, from_bytes
-from games.frames import frames_json
-from games.live_frames import LiveFrames
+from games.frames import LiveFrames, frames_json
 from ladder.database.blobs import Blobs
 from ladder.entries import daily_uploads, entries
 from ladder.entries.records import EntryState

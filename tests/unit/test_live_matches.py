@@ -11,7 +11,7 @@ import pytest
 
 from games import GAMES
 from games.episode import start_document, step_document
-from games.live_frames import LiveFrames
+from games.frames import LiveFrames
 from ladder.enums import MatchKind, MatchState, ReplayVisibility, ScrimAudience, Visibility
 from ladder.ids import LeagueId, MatchId, TeamId
 from ladder.matches.live_matches import LiveState

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from egress.address import IP, embedded_ipv4
 from egress.guarded_connections import DEFAULT_PORTS, Forbidden, Rules, refuse_forbidden_ip
-from egress.networks import IP, embedded_ipv4
 
 FORBIDDEN = [
     ("0.0.0.0", "unspecified"),

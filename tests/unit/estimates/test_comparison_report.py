@@ -6,9 +6,16 @@ from collections import Counter
 
 import pytest
 
-from estimates import comparison_report
-from estimates.comparison import Rule, picture_after
-from estimates.comparison_report import GameOfPair, PlayedPair, plan_pair, report_of, share_beaten
+from estimates import comparison
+from estimates.comparison import (
+    GameOfPair,
+    PlayedPair,
+    Rule,
+    picture_after,
+    plan_pair,
+    report_of,
+    share_beaten,
+)
 
 SEED = bytes(range(16))
 
@@ -55,10 +62,10 @@ PAIRS = [
 
 
 def test_gains_are_told_by_seat_and_opponent() -> None:
-    seats = {gain.name: gain for gain in comparison_report.gains_by_seat(PAIRS)}
+    seats = {gain.name: gain for gain in comparison.gains_by_seat(PAIRS)}
     assert (seats["seat 0"].games, seats["seat 0"].old, seats["seat 0"].new) == (2, 0.25, 0.5)
     assert (seats["seat 2"].old, seats["seat 2"].new) == (1.0, 0.0)
-    opponents = comparison_report.gains_by_opponent(PAIRS)
+    opponents = comparison.gains_by_opponent(PAIRS)
     assert [gain.name for gain in opponents] == ["b", "a"]
     assert (opponents[1].games, opponents[1].old, opponents[1].new) == (2, 0.0, 0.5)
 
@@ -66,11 +73,11 @@ def test_gains_are_told_by_seat_and_opponent() -> None:
 def test_few_or_equal_pairs_have_no_interval() -> None:
     for pairs in (PAIRS, PAIRS[:1] * 50):
         gains = [
-            *comparison_report.gains_by_seat(pairs),
-            *comparison_report.gains_by_opponent(pairs),
+            *comparison.gains_by_seat(pairs),
+            *comparison.gains_by_opponent(pairs),
         ]
         assert {(gain.low, gain.high) for gain in gains} == {(None, None)}
-    for gain in comparison_report.gains_by_opponent(PAIRS * 5):
+    for gain in comparison.gains_by_opponent(PAIRS * 5):
         assert gain.low is not None
         assert gain.high is not None
         assert gain.low < gain.new - gain.old < gain.high
@@ -87,4 +94,4 @@ def test_own_faults_and_times_are_told_apart() -> None:
 
 
 def test_most_telling_pairs_have_the_largest_differences() -> None:
-    assert [pair.number for pair in comparison_report.most_telling(PAIRS, 5)] == [3, 1]
+    assert [pair.number for pair in comparison.most_telling(PAIRS, 5)] == [3, 1]

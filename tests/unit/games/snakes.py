@@ -10,8 +10,7 @@ from random import Random
 from typing import Any
 
 from games.battlesnake import GAME
-from games.battlesnake.positions import State
-from games.battlesnake.rules import MOVES
+from games.battlesnake.rules import MOVES, State
 from games.protocol import Verdict
 
 Cell = tuple[int, int]

@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from games.battlesnake import GAME
-from games.battlesnake.positions import State
-from games.battlesnake.rules import MAPS, MAX_HEALTH, RULESETS
-from games.battlesnake.turns import play_turn as turn
+from games.battlesnake.rules import MAPS, MAX_HEALTH, RULESETS, State
+from games.battlesnake.rules import play_turn as turn
 from tests.unit.games.snakes import play
 
 configurations = st.fixed_dictionaries(

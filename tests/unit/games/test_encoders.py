@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from games import GAMES, battlesnake, encoders, golad, hungry_geese, snake
-from games.battlesnake.positions import Cause
+from games.battlesnake.rules import Cause
 from games.encoders import Sample
 from games.encoders import battlesnake as snakes_planes
 from games.encoders import golad as golad_planes

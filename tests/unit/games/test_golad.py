@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from games.golad import GAME, State
-from games.golad.board import rules_for
+from games.golad import GAME, State, rules_for
 from games.protocol import ConfigurationError, GameError, InvalidMove, Verdict
 from sandbox.match.questions import TO_CHILD_CAP
 

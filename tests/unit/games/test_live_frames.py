@@ -9,8 +9,7 @@ import pytest
 
 from games import GAMES
 from games.episode import EpisodeError, start_document, step_document
-from games.frames import frames_json
-from games.live_frames import LiveFrames
+from games.frames import LiveFrames, frames_json
 from games.protocol import GameError, hides_something
 from tests.unit.games.random_play import play
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from games.episode import Episode, EpisodeError, Step, from_bytes, to_bytes
-from games.replay_check import check_episode
+from games.episode import Episode, EpisodeError, Step, check_episode, from_bytes, to_bytes
 from ladder.enums import MatchKind
 from ladder.ids import MatchId
 from ladder.matches.records import MatchOrder

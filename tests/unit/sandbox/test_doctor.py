@@ -9,9 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sandbox.doctor import checks, probes
-from sandbox.doctor.checks import Check, CheckState
-from sandbox.doctor.probes import Machine, MatchGroupProbe, ProbeResults
+from sandbox import doctor
+from sandbox.doctor import Check, CheckState, Machine, MatchGroupProbe, ProbeResults
 from sandbox.launchers import degraded_defences
 from sandbox.launchers.degraded_defences import DEGRADED
 
@@ -62,21 +61,21 @@ def tree(root: Path, files: Mapping[str, str]) -> Path:
 
 def read(root: Path, uid: int = 0, /, **files: str) -> Machine:
     """Read these files; in a name ``__`` stands for a slash."""
-    return probes.read_machine(tree(root, {k.replace("__", "/"): v for k, v in files.items()}), uid)
+    return doctor.read_machine(tree(root, {k.replace("__", "/"): v for k, v in files.items()}), uid)
 
 
 def concluded(
     read: Machine, tried: ProbeResults = SOUND, architecture: str = "x86_64"
-) -> checks.DoctorReport:
-    return checks.build_report(read, tried, "CPython 3.11.7", architecture)
+) -> doctor.DoctorReport:
+    return doctor.build_report(read, tried, "CPython 3.11.7", architecture)
 
 
-def row(found: checks.DoctorReport, name: str) -> Check:
+def row(found: doctor.DoctorReport, name: str) -> Check:
     (check,) = [check for check in found.checks if check.name == name]
     return check
 
 
-def losses(found: checks.DoctorReport, launcher: str) -> set[str]:
+def losses(found: doctor.DoctorReport, launcher: str) -> set[str]:
     return {because for because, _ in found.degraded[launcher]}
 
 
@@ -108,7 +107,7 @@ def test_only_offered_controllers_are_counted(tmp_path: Path) -> None:
 
 
 def test_a_machine_without_system_files_can_be_read(tmp_path: Path) -> None:
-    found = probes.read_machine(tmp_path, 1000)
+    found = doctor.read_machine(tmp_path, 1000)
     assert found.cgroup_version == "none"
     assert not found.system_pressure
     assert not found.schedstat
@@ -199,8 +198,8 @@ def test_gvisor_without_open_unix_sockets_is_reported(tmp_path: Path) -> None:
 
 def test_every_lack_has_a_cost_and_a_remedy(tmp_path: Path) -> None:
     machines = (
-        concluded(probes.read_machine(tmp_path / "nothing", 1000), ORDINARY),
-        concluded(probes.read_machine(tmp_path / "nothing", 0), NO_ENGINE, "riscv64"),
+        concluded(doctor.read_machine(tmp_path / "nothing", 1000), ORDINARY),
+        concluded(doctor.read_machine(tmp_path / "nothing", 0), NO_ENGINE, "riscv64"),
         concluded(
             read(
                 tmp_path / "much", 0, dev__nvidia0="", proc__swaps="F T S U P\n/dev/a p 2048 0 -2"

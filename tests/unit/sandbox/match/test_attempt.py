@@ -13,8 +13,7 @@ from sandbox.errors import AgentAway, SeatsAway
 from sandbox.match import attempt, referee
 from sandbox.match.attempt import Attempt, Lenders
 from sandbox.match.clock import Clock
-from sandbox.match.gpu_turn import GpuTurn
-from sandbox.match.loans import Loan, SeatRequest
+from sandbox.match.loans import GpuTurn, Loan, SeatRequest
 from sandbox.match.referee import EpisodeRequest
 from tests.integration.counting import Counting
 

@@ -14,12 +14,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from sandbox.match.gpu_turn import GpuTurn, GpuTurns
+from sandbox.match.loans import GpuTurn, GpuTurns
 from sandbox.match.questions import StopReached
 
 HOLDER = """
 import math, sys, time
-from sandbox.match.gpu_turn import GpuTurn
+from sandbox.match.loans import GpuTurn
 with GpuTurn(int(sys.argv[1])).held(math.inf):
     print("held", flush=True)
     time.sleep(1000)

@@ -22,8 +22,7 @@ from games.protocol import Json, Measure, Outcome, Verdict
 from sandbox.errors import BundleRefused, GameFault, HostFault
 from sandbox.match import referee
 from sandbox.match.clock import Clock
-from sandbox.match.gpu_turn import GpuTurn
-from sandbox.match.loans import Loan
+from sandbox.match.loans import GpuTurn, Loan
 from sandbox.match.match_record import PlayedMatch
 from sandbox.match.questions import StopReached
 from sandbox.match.referee import REFEREE_NICE, EpisodeRequest
