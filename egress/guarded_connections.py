@@ -84,7 +84,6 @@ class TlsSocket(socket.socket):
         return content
 
     def sendall(self, data: Any, flags: int = 0) -> None:
-        """Sends all the data."""
         left = memoryview(data)
         while left:
             left = left[self._run_tls_step(functools.partial(self._tls.write, left)) :]

@@ -251,7 +251,6 @@ class RunningComparison:
 
     @property
     def now(self) -> Picture:
-        """The newest picture."""
         return self.pictures[-1] if self.pictures else picture_after((), self.rule)
 
     def add(self, difference: float) -> Picture:
@@ -392,7 +391,6 @@ def gains_by_opponent(pairs: Sequence[PlayedPair]) -> list[Gain]:
 
 
 def sides(pairs: Sequence[PlayedPair]) -> tuple[Side, Side] | None:
-    """Returns the old and the new version's side; None without pairs."""
     if not pairs:
         return None
     return (

@@ -131,8 +131,6 @@ class PlannedFault:
 
 
 class ConformancePlayer:
-    """Plays games and checks every promise on the way."""
-
     def __init__(
         self,
         game: Game[Any],
@@ -153,7 +151,6 @@ class ConformancePlayer:
         where: str,
         faults: Sequence[PlannedFault],
     ) -> None:
-        """Play one game and check it."""
         self._found.where = where
         self._seats = seats
         before = global_random.getstate()
@@ -280,7 +277,6 @@ class ConformancePlayer:
         return to_move
 
     def _view(self, state: Any, to_move: Sequence[int]) -> _StateView:
-        """What anybody sees of a state, as text."""
         game, found = self._game, self._found
         with found.failing_on_exception("frame()"):
             frame = game.frame(state)
@@ -407,8 +403,6 @@ class _StateView:
 
 @dataclass
 class _GameRecord:
-    """The record of one game."""
-
     first: Json
     moves: list[dict[int, Json | Verdict]] = field(default_factory=list)
     events: list[Json] = field(default_factory=list)

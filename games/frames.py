@@ -80,7 +80,6 @@ class LiveFrames:
         """Characters of all texts."""
 
     def __len__(self) -> int:
-        """Number of frames: one more than steps."""
         return len(self._frames)
 
     def add(self, document: Mapping[str, Json]) -> None:

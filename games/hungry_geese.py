@@ -75,8 +75,6 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Constants derived from a configuration."""
-
     cells: int
     episode_steps: int
     hunger_rate: int
@@ -135,8 +133,6 @@ def rules_for(
 
 
 class HungryGeese:
-    """The rules, as a ``games.protocol.Game``."""
-
     name = "hungry_geese"
     title = "Hungry Geese"
     version = "1.0.0"

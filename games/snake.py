@@ -46,8 +46,6 @@ FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Constants derived from a configuration."""
-
     width: int
     cells: int
     max_steps: int
@@ -56,8 +54,6 @@ class Rules:
 
 
 class State(NamedTuple):
-    """A position."""
-
     rules: Rules
     step: int
     snake: tuple[int, ...]
@@ -86,8 +82,6 @@ def rules_for(width: int, height: int, max_steps: int) -> Rules:
 
 
 class Snake:
-    """The rules, as a ``games.protocol.Game``."""
-
     name = "snake"
     title = "Snake"
     version = "1.0.0"
@@ -122,7 +116,6 @@ class Snake:
         return {"length": (2, cells), "steps": (1, configuration["maxSteps"])}
 
     def longest(self, configuration: Mapping[str, Json]) -> int:
-        """The most steps of an episode."""
         return int(configuration["maxSteps"])
 
     def reset(
@@ -144,7 +137,6 @@ class Snake:
         return (0,) if state.verdict is Verdict.ACTIVE else ()
 
     def observe(self, state: State, seat: int) -> dict[str, Json]:
-        """The whole board."""
         return {**self.frame(state), "max_steps": state.rules.max_steps}
 
     def parse(self, state: State, seat: int, raw: Json) -> Json:

@@ -167,8 +167,6 @@ _PROFILE = "python"
 
 @dataclass(frozen=True)
 class MatchGroupProbe:
-    """What a new version 2 group could do."""
-
     trouble: str = ""
     """Why no group could be made. Empty if one could."""
     freezes: bool = False
@@ -204,7 +202,6 @@ class ProbeResults:
 
 
 def run_probes(machine: Machine) -> ProbeResults:
-    """Run every probe, one after another."""
     engine, engine_trouble, cannot = _probe_engine()
     with _restore_controllers(machine):
         limited = _probe_limited_groups()
@@ -267,7 +264,6 @@ def _probe_bubblewrap() -> tuple[str, str]:
 
 
 def _unique_name() -> str:
-    """A name for what a probe makes, used by nobody else."""
     return f"peck-doctor-{os.getpid()}"
 
 
@@ -375,8 +371,6 @@ class CheckState(StrEnum):
 
 @dataclass(frozen=True)
 class Check:
-    """One row of the report."""
-
     name: str
     state: CheckState
     found: str
@@ -389,7 +383,6 @@ class Check:
 def judge_machine(
     machine: Machine, tried: ProbeResults, python: str, architecture: str
 ) -> tuple[Check, ...]:
-    """All rows in the order of the report."""
     return (
         Check("python", CheckState.OK, python),
         _check_kernel(machine, architecture),
@@ -738,8 +731,6 @@ _ENGINE_REMEDY = "switch the controller on at the kernel's command line, or use 
 
 @dataclass(frozen=True)
 class DoctorReport:
-    """The content of ``peck doctor``."""
-
     checks: tuple[Check, ...]
     launcher: str | None
     """The launcher that ``auto`` takes here. None if agents cannot be isolated."""
@@ -749,7 +740,6 @@ class DoctorReport:
     """(lack, row) by launcher that works here."""
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values under stable names."""
         return {
             "isolated": self.launcher is not None,
             "launcher": self.launcher,

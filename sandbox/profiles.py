@@ -64,7 +64,6 @@ class Profile:
 
     @property
     def gpu(self) -> bool:
-        """Whether each box needs a share of a GPU or slice."""
         return self.gpu_mb > 0
 
     @property

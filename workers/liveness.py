@@ -93,7 +93,6 @@ class StallMonitor(threading.Thread):
         self._stopping = threading.Event()
 
     def stop(self) -> None:
-        """Ends the thread."""
         self._stopping.set()
 
     def run(self) -> None:

@@ -331,7 +331,6 @@ def _download(worker_context: WorkerContext, digest: str, file: BinaryIO) -> Non
 
 
 def _store(worker_context: WorkerContext, content: bytes) -> str:
-    """The digest of the stored bytes."""
     return worker_context.storage.retry(lambda: worker_context.blobs.put_bytes(content)).digest
 
 

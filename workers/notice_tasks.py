@@ -167,7 +167,6 @@ _running = 0
 
 
 def running_tasks() -> int:
-    """Number of tasks that run now in this process."""
     return _running
 
 
@@ -223,7 +222,6 @@ def send_until(notifier: NotifierContext, ends_at: float) -> int:
 
 
 def send_claimed(notifier: NotifierContext, claimed: ClaimedChannel) -> AttemptResult:
-    """Makes one call to a claimed channel."""
     if all(due.is_unreadable for due in claimed.deliveries):
         return AttemptResult(Outcome.DROPPED, problem="this site cannot read its own notice")
     if all(due.notice is None and not due.is_test for due in claimed.deliveries):

@@ -27,7 +27,6 @@ SLOTS = 8
 
 
 def main() -> None:
-    """Serves until SIGTERM, which lets calls end first."""
     settings = Settings()
     url = require_setting(settings.notifier_database_url, "PECK_NOTIFIER_DATABASE_URL")
     redis_url = require_setting(settings.redis_url, "PECK_REDIS_URL")
@@ -54,7 +53,6 @@ def main() -> None:
 
 
 def pause() -> bool:
-    """Waits before the next question to Postgres."""
     time.sleep(ASK_SECONDS)
     return True
 

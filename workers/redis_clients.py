@@ -58,7 +58,6 @@ COMMANDS: Final = ("ping", "select", "client|setname", "llen", "brpop")
 
 
 def queues_of(*, trusted: bool) -> tuple[str, ...]:
-    """Queues that a machine may take messages from."""
     return QUEUES if trusted else (OPEN,)
 
 

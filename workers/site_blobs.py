@@ -48,7 +48,6 @@ class SiteBlobs:
         )
 
     def close(self) -> None:
-        """Closes the connections to the site."""
         self._client.close()
 
     def put_bytes(self, content: bytes) -> StoredBlob:

@@ -119,8 +119,6 @@ FIRST_MOVE = "up"
 
 
 class Battlesnake:
-    """The rules, as a ``games.protocol.Game``."""
-
     name = "battlesnake"
     title = "Battlesnake"
     version = "1.0.0"
@@ -198,7 +196,6 @@ class Battlesnake:
         return () if state.over else state.alive
 
     def observe(self, state: State, seat: int) -> dict[str, Json]:
-        """The body of the official API's requests."""
         return request_body(state, seat)
 
     def parse(self, state: State, seat: int, raw: Json) -> Json:

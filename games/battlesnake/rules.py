@@ -134,7 +134,6 @@ class Rules:
     max_turns: int
 
     def cell(self, x: int, y: int) -> int:
-        """The cell at these coordinates, on the board or in the ring."""
         return (y + 1) * (self.width + 2) + x + 1
 
 
@@ -169,7 +168,6 @@ def _check_choice(field: str, value: Json, options: tuple[str, ...], usual: str)
 
 
 def rules_for(configuration: Mapping[str, Json]) -> Rules:
-    """The rules of a full configuration."""
     return _build_rules(tuple(configuration.items()))
 
 

@@ -37,8 +37,6 @@ from games.protocol import (
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Constants derived from a configuration."""
-
     width: int
     height: int
     max_rounds: int
@@ -50,7 +48,6 @@ class Rules:
 
 @lru_cache(maxsize=16)
 def rules_for(width: int, height: int, max_rounds: int) -> Rules:
-    """The constants of a board of this size."""
     stride = width + 1
     row = (1 << width) - 1
     board = sum(row << (y * stride) for y in range(height))
@@ -58,7 +55,6 @@ def rules_for(width: int, height: int, max_rounds: int) -> Rules:
 
 
 def cell_bit(rules: Rules, x: int, y: int) -> int:
-    """The bit of one cell."""
     return 1 << (y * rules.stride + x)
 
 
@@ -142,8 +138,6 @@ def most_starting_cells(width: int, height: int) -> int:
 
 
 class Golad:
-    """The rules, as a ``games.protocol.Game``."""
-
     name = "golad"
     title = "Game of Life and Death"
     version = "1.0.0"

@@ -355,7 +355,6 @@ class LinesAgent:
         self._program: AgentProgram | None = None
 
     def start(self, told: dict[str, Any]) -> None:
-        """Start the program and send it the start message."""
         self._program = AgentProgram(
             self._manifest, self._agent_dir, program_environment(), talks=True
         )
@@ -363,7 +362,6 @@ class LinesAgent:
         self._program.write_stdin(json_line(start) + "\n")
 
     def move(self, observation: dict[str, Any]) -> Any:
-        """Return the program's answer."""
         program = self._program
         assert program is not None
         said = program.unasked()
@@ -421,14 +419,12 @@ class RiddlesAgent:
         self._has_settings = False
 
     def start(self, told: dict[str, Any]) -> None:
-        """Start the program. It gets no message before the first question."""
         self._clock = told["clock"]
         self._program = AgentProgram(
             self._manifest, self._agent_dir, program_environment(), talks=True
         )
 
     def move(self, observation: dict[str, Any]) -> Any:
-        """Return the line that the program answers."""
         if not observation.keys() >= NEEDED:
             raise ContractBroken(
                 "contract riddles is only for GOLAD; use callable or lines for this game",

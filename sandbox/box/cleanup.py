@@ -132,7 +132,6 @@ def oom_kills() -> int:
 
 
 def are_empty(folders: list[str]) -> bool:
-    """Whether all folders are empty."""
     return all(not os.listdir(folder) for folder in folders)
 
 

@@ -86,7 +86,6 @@ def serve_agent(sock: socket.socket, agent_dir: str, mark: bytes, *, waits: bool
 def serve_program(
     sock: socket.socket, kind: Contract, speaker: ContractSpeaker, mark: bytes
 ) -> None:
-    """Answer the referee for an agent behind the contract's other side."""
     _answer_questions(
         sock, _ProgramAgent(kind, speaker), json.JSONDecoder(), mark, _redirect_streams()
     )

@@ -84,8 +84,6 @@ def _open_connection(address: Address) -> socket.socket:
 
 
 class HttpClient:
-    """Calls one server."""
-
     def __init__(
         self,
         connect: Connect,
@@ -120,7 +118,6 @@ class HttpClient:
         return True
 
     def close(self) -> None:
-        """Close the kept connection."""
         if self._kept is not None:
             self._kept.close()
             self._kept = None
@@ -430,7 +427,6 @@ class BattlesnakeConversation:
         return self._call("POST", "/move", body, _seconds_left(until))
 
     def end(self, observation: dict[str, Any]) -> None:
-        """Send POST /end."""
         observation.pop("remainingOverageTime", None)
         body = {"game_id": observation["game"]["id"]} if self._is_old else observation
         self._call("POST", "/end", json_line(body), None)
@@ -441,7 +437,6 @@ def _seconds_left(until: float) -> float:
 
 
 def start_body_2017(seen: dict[str, Any]) -> dict[str, Any]:
-    """The body of POST /start in 2017."""
     board = seen["board"]
     return {"game_id": seen["game"]["id"], "width": board["width"], "height": board["height"]}
 
@@ -508,11 +503,9 @@ class HttpAgent:
             self._call("GET", "/", "", None)
 
     def move(self, observation: dict[str, Any]) -> Any:
-        """Return the JSON answer to POST /move."""
         return self._conversation.move(observation)
 
     def end(self, observation: dict[str, Any]) -> None:
-        """Send POST /end."""
         self._conversation.end(observation)
         self._caller.close()
 

@@ -51,7 +51,6 @@ class OutputCapture:
         return True
 
     def close(self) -> None:
-        """Close the pipe. The texts stay."""
         os.close(self.fd)
 
     def texts(self) -> dict[int, str]:

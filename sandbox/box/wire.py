@@ -91,7 +91,6 @@ def receive_frame(
 
 
 def close_all(fds: list[int]) -> None:
-    """Close every descriptor of the list and empty it."""
     while fds:
         os.close(fds.pop())
 

@@ -47,7 +47,6 @@ class UnpackProcess:
         os.close(report)
 
     def begin(self) -> None:
-        """Let the process open the archive."""
         try:
             os.write(self._go, b"1")
         except BrokenPipeError:
@@ -96,7 +95,6 @@ def _unpack_when_told(
 
 
 def _read_report(read_end: int, seconds: float) -> bytes | None:
-    """Read the process's report; None if it took too long."""
     deadline = time.monotonic() + seconds
     data = b""
     poll = select.poll()

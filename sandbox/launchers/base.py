@@ -197,7 +197,6 @@ def unpacked_limit_mb(memory_mb: int) -> int:
 
 
 def overhead_mb(profile: Profile) -> int:
-    """Memory of a box of this profile beside the agent's."""
     return OVERHEAD_MB + profile.zygote_mb
 
 

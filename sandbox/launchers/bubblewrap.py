@@ -92,7 +92,6 @@ class BubblewrapLauncher:
         return f"bubblewrap:{profiles.content_digest(profile, sys.version.encode())}"
 
     def has(self, profile: Profile) -> bool:
-        """Whether its libraries are installed, with a GPU if it needs one."""
         if profile.gpu and not self.gpus():
             return False
         return (
@@ -101,7 +100,6 @@ class BubblewrapLauncher:
         )
 
     def gpus(self) -> tuple[gpu.Gpu, ...]:
-        """The GPUs that this machine's CDI files describe."""
         return gpu.find_gpus()
 
     def start(self, spec: BoxSpec) -> Box:
@@ -161,7 +159,6 @@ class BubblewrapLauncher:
                 group.remove()
 
     def oom_kills(self, box: Box) -> int:
-        """The count of the box's control group."""
         handle: _BubblewrapHandle = box.handle
         return handle.group.oom_kills() if handle.group is not None else 0
 
@@ -184,18 +181,15 @@ class BubblewrapLauncher:
         return f"the box's supervisor was ended by signal {code - 128} from outside the box"
 
     def usable(self, box: Box) -> bool:
-        """Always true: bubblewrap is a program, not a service."""
         return True
 
     def sweep(self) -> None:
-        """Kill and remove the control groups of this run directory."""
         if self._tree is not None:
             self._tree.sweep()
         if self._match_groups is not None:
             self._match_groups.sweep()
 
     def lacks(self) -> tuple[str, ...]:
-        """What this user on this machine lacks, from the list of degraded rows."""
         limits = self._tree is not None
         lacking = degraded_defences.missing_protections(
             self.name, root=self._root, limits=limits, powers=self._powers
@@ -295,7 +289,6 @@ class BubblewrapLauncher:
         return files
 
     def _system_files(self) -> list[str]:
-        """The system's libraries at their usual paths."""
         assert self._system is not None, "prepare() comes first"
         files = ["--ro-bind", str(self._system), box_files.MOUNTED]
         for folder in box_files.link_folders(self._system):
@@ -356,7 +349,6 @@ def _stdlib_of_host() -> str:
 
 
 def _interpreter_path() -> str:
-    """The path of this interpreter's program."""
     return os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
 
 

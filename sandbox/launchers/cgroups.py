@@ -61,7 +61,6 @@ class BoxGroup:
         return 0
 
     def remove(self) -> None:
-        """Kill everything in the group, wait until it is empty, and remove it."""
         for folder in dict.fromkeys(self.folders.values()):
             remove_group(folder)
 
@@ -135,7 +134,6 @@ class MatchGroups:
         self._parent, self._root = parent, root
 
     def create(self, name: str) -> MatchGroup:
-        """Make a group. Raises HostFault if the kernel refuses."""
         with contextlib.suppress(OSError):
             self._parent.mkdir(exist_ok=True)
         return MatchGroup(self._parent / name)
@@ -154,7 +152,6 @@ class BoxGroups:
         self._roots = roots
 
     def create(self, name: str, memory_mb: int, processes: int, cpus: float) -> BoxGroup:
-        """Make a group with these limits and no swap."""
         group = BoxGroup({c: parent / name for c, parent in self._parents.items()}, self._version)
         try:
             self._prepare_parents()

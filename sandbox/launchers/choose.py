@@ -42,14 +42,12 @@ class ProcessLauncher:
         return f"process:{content_digest(profile)}"
 
     def has(self, profile: Profile) -> bool:
-        """Whether this interpreter has the profile's libraries."""
         modules = [
             module for module, name in agent_program.PROFILE_OF.items() if name == profile.name
         ]
         return not profile.gpu and None not in map(importlib.util.find_spec, modules)
 
     def gpus(self) -> tuple[Gpu, ...]:
-        """Always empty: these boxes get no GPU."""
         return ()
 
     def start(self, spec: BoxSpec) -> Box:
@@ -92,7 +90,6 @@ class ProcessLauncher:
         shutil.rmtree(self._run_dir / box.spec.name, ignore_errors=True)
 
     def oom_kills(self, box: Box) -> int:
-        """Always 0: without a cgroup nobody counts."""
         return 0
 
     def lost_by_host(self, box: Box) -> str | None:
@@ -100,7 +97,6 @@ class ProcessLauncher:
         return None
 
     def usable(self, box: Box) -> bool:
-        """Always true: no engine is involved."""
         return True
 
     def sweep(self) -> None:
@@ -109,7 +105,6 @@ class ProcessLauncher:
         """
 
     def lacks(self) -> tuple[str, ...]:
-        """The lack of all isolation."""
         return ("no isolation at all: agents run as this user with its files and its network",)
 
 

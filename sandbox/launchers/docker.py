@@ -56,7 +56,6 @@ def connect_engine(seconds: int) -> tuple[docker.DockerClient, dict[str, Any]]:
 
 
 def describe_engine() -> dict[str, Any]:
-    """The engine's ``info``. Raises HostFault if no engine answers."""
     engine, info = connect_engine(_ASK_SECONDS)
     engine.close()
     return info
@@ -142,7 +141,6 @@ class DockerLauncher:
         return self._runtime.digest(image)
 
     def has(self, profile: Profile) -> bool:
-        """Whether its image is built, and the engine has a GPU if one is needed."""
         if profile.gpu and not self.gpus():
             return False
         return docker_images.find_image(self._engine, profile) is not None
@@ -232,12 +230,10 @@ class DockerLauncher:
         return None
 
     def usable(self, box: Box) -> bool:
-        """Whether the engine that started the box has been there ever since."""
         handle: _DockerHandle = box.handle
         return self._events.is_current_epoch(handle.epoch)
 
     def sweep(self) -> None:
-        """Remove the containers and folders of this run directory."""
         try:
             containers = self._engine.api.containers(
                 all=True, quiet=True, filters={"label": f"{RUN_LABEL}={self._key}"}
@@ -254,11 +250,9 @@ class DockerLauncher:
             cgroups.remove_groups_of_engine(self._parent)
 
     def close(self) -> None:
-        """Close the connection to the engine. Boxes stay."""
         self._engine.close()
 
     def lacks(self) -> tuple[str, ...]:
-        """What the engine says it cannot limit, and what it lacks."""
         root = os.geteuid() == 0
         lacks = degraded_defences.missing_protections(
             self.name, root=root, limits=True, powers=self._powers

@@ -61,7 +61,6 @@ class Runtime:
         return 128 if self.is_gvisor else 0
 
     def limits(self, limits: Mapping[str, int]) -> dict[str, int]:
-        """The limits that processes in its boxes can have."""
         refused = ("MSGQUEUE", "SIGPENDING", "NICE", "RTPRIO") if self.is_gvisor else ()
         return {name: value for name, value in limits.items() if name not in refused}
 
@@ -161,7 +160,6 @@ class EngineEvents:
             return self._epoch
 
     def is_current_epoch(self, epoch: int) -> bool:
-        """Whether this epoch is still the present one."""
         return self._epoch == epoch
 
     def follow(self, container: str) -> None:
@@ -174,7 +172,6 @@ class EngineEvents:
             self._fates.pop(container, None)
 
     def out_of_memory(self, container: str) -> bool:
-        """Whether the kernel has killed for memory in it."""
         with self._changed:
             fate = self._fates.get(container)
             return fate is not None and fate.out_of_memory

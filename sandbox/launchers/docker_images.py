@@ -54,8 +54,6 @@ class WheelSource:
 
 @dataclass(frozen=True)
 class BoxImage:
-    """One of our images."""
-
     id: str
     tags: tuple[str, ...]
     profile: str
@@ -260,7 +258,6 @@ def _write_build_context(profile: Profile, held: Mapping[str, Path], context: An
 
 
 def _locked_wheels(profile: Profile, folder: Path | None) -> dict[str, Path]:
-    """The wheels in this folder that the lock allows, by file name."""
     if folder is None:
         return {}
     wheels = {}

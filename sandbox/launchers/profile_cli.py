@@ -61,7 +61,6 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def build_profiles(options: argparse.Namespace) -> list[ProfileRow]:
-    """Build each requested profile, even if it exists."""
     engine = _find_engine() if options.launcher == "auto" else None
     if options.launcher == "docker":
         engine = _connect_engine()

@@ -119,7 +119,6 @@ class PreforkedChild:
         return False
 
     def close(self) -> None:
-        """Close the descriptors."""
         self.agent.close()
         if self.schedstat is not None:
             os.close(self.schedstat)

@@ -87,7 +87,6 @@ class CpuMeter:
 
     @property
     def has_cpu(self) -> bool:
-        """Whether the seat's CPU time is known."""
         return self._cpu >= 0
 
     @property
@@ -120,7 +119,6 @@ class CpuMeter:
 
     @property
     def last_cpu_seconds(self) -> float:
-        """The CPU time at the last reading."""
         return self._cpu_seconds
 
     def pressure_seconds(self) -> float:
@@ -165,11 +163,9 @@ class CpuMeter:
         return steal_monitor.gone_seconds(os.pread(self._lost, self._lost_bytes, moments_at), now)
 
     def freeze(self) -> None:
-        """Stop every process of the group."""
         self.is_frozen = self._write(self._freeze, b"1") or self.is_frozen
 
     def thaw(self) -> None:
-        """Continue every process of the group."""
         self._write(self._freeze, b"0")
         self.is_frozen = False
 

@@ -310,7 +310,6 @@ class Loan:
 
     @property
     def node(self) -> str:
-        """The name of the node that lent the process."""
         return self._conversation.node
 
     def end(self) -> Ending:

@@ -81,8 +81,6 @@ class LocalPlan:
 
 @dataclass(frozen=True, slots=True)
 class LocalGame:
-    """One game to play."""
-
     number: int
     """Number of the game in the batch, from 1."""
     seed: bytes
@@ -92,8 +90,6 @@ class LocalGame:
 
 @dataclass(frozen=True, slots=True)
 class LocalResult:
-    """One finished game of a batch."""
-
     number: int
     """Number of the game in the batch, from 1."""
     seed: bytes
@@ -288,7 +284,6 @@ def result_json(result: LocalResult, plan: LocalPlan, files: Mapping[str, Any]) 
 
 
 def summarize_agents(plan: LocalPlan, results: Sequence[LocalResult]) -> tuple[AgentSummary, ...]:
-    """Summarize each agent's games, in order of the command line."""
     return tuple(_summarize_agent(name, agent, results) for agent, name in enumerate(plan.names))
 
 
@@ -370,7 +365,6 @@ class AgentInSeat:
 
     @property
     def fault(self) -> SeatFault | None:
-        """The fault that ended the agent, if one did."""
         return self._seat.fault
 
     def answer(self, question: Question) -> Json:

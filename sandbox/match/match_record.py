@@ -93,7 +93,6 @@ class PlayedMatch:
 
     @property
     def episodes(self) -> tuple[Episode, ...]:
-        """All episodes of the match."""
         return (self.episode,) if self.mirror is None else (self.episode, self.mirror)
 
 

@@ -29,7 +29,6 @@ MOST_CHARACTERS: Final = 200
 
 @cache
 def font(size: int, *, is_bold: bool = False) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
-    """The font in this size in pixels."""
     for regular, bold in FONTS:
         path = Path(regular).with_name(bold) if is_bold else Path(regular)
         if path.is_file():
@@ -131,7 +130,6 @@ Point = tuple[float, float]
 
 
 def seat_colour(seat: int | None) -> str:
-    """The colour of a seat, or of a thing that belongs to nobody."""
     return NOBODY if seat is None else SEATS[seat % len(SEATS)]
 
 
@@ -272,8 +270,6 @@ class CardLine:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """What a card says."""
-
     above: str
     title: str
     lines: Sequence[CardLine]
@@ -284,7 +280,6 @@ class Card:
 
 
 def draw_card(card: Card) -> bytes:
-    """The card as PNG."""
     picture = Image.new("RGB", SIZE, PAPER)
     pen = ImageDraw.Draw(picture)
     pen.rectangle((0, 0, SIZE[0], 12), fill=ACCENT)
