@@ -24,7 +24,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from games.encoders.hungry_geese import goose_planes
+from games.encoders import goose_planes
 from games.hungry_geese import GAME, MOVES, OPPOSITE, State
 
 AGENTS: Final = Path(__file__).resolve().parent.parent / "agents" / "hungry_geese"

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 from sandbox.box import working_folder
-from sandbox.launchers import gpu
+from sandbox.launchers import cgroups, gpu
 from sandbox.launchers.cgroups import MatchGroup
 from sandbox.launchers.gpu import Gpu
 from sandbox.profiles import Profile, Say
@@ -189,6 +191,39 @@ class Launcher(Protocol):
 
     def lacks(self) -> tuple[str, ...]:
         """What this launcher cannot give on this machine, one sentence each."""
+
+
+CAPABILITIES = ("SETUID", "SETGID", "KILL", "CHOWN", "SETPCAP")
+"""Capabilities of a supervisor that is root in its box. Agents have none."""
+PROGRAM = "import sys; sys.path.append('/peck'); from peckbox.supervisor import main; main()"
+PROGRAM_OPTIONS = ("-I", "-S", "-B", "-c", PROGRAM)
+"""Arguments of the interpreter that starts a supervisor."""
+
+
+class GroupedLauncher:
+    """What the launchers share that put boxes into control groups."""
+
+    def __init__(self, run_dir: Path) -> None:
+        self._key = hashlib.sha256(str(run_dir).encode()).hexdigest()[:12]
+        self._groups_name = f"peck-{self._key}"
+        self._match_groups = cgroups.find_match_groups(self._groups_name)
+        self._powers = cgroups.match_group_abilities(self._match_groups)
+
+    def _sweep_match_groups(self) -> None:
+        if self._match_groups is not None:
+            self._match_groups.sweep()
+
+
+def writable_folders(memory_mb: int) -> list[tuple[str, str, tuple[str, ...]]]:
+    """Path, options and flags of each tmpfs of a box with this memory for its agent."""
+    # No access times: a match could leave them on files that it may only read.
+    flags = ("nosuid", "nodev", "noatime")
+    sizes = (
+        (SCRATCH, f"mode=1777,size={SCRATCH_MB}m,nr_inodes={SCRATCH_INODES}", ("noexec",)),
+        (AGENT, f"mode=755,size={unpacked_limit_mb(memory_mb)}m,nr_inodes={AGENT_INODES}", ()),
+        (OWN, f"mode=755,size={OWN_KB}k,nr_inodes=16", ("noexec",)),
+    )
+    return [(path, options, (*flags, *more)) for path, options, more in sizes]
 
 
 def unpacked_limit_mb(memory_mb: int) -> int:

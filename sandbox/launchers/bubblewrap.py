@@ -10,7 +10,6 @@ control groups, memory is limited only per process. ``lacks`` reports this.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import socket
@@ -31,7 +30,7 @@ from sandbox.profiles import Profile, Say
 
 INSTALL = "Type as root: apt-get install -y bubblewrap"
 TRY = "To see what this machine refuses, type: bwrap --unshare-all --ro-bind / / true"
-_CAPABILITIES = ("SETUID", "SETGID", "KILL", "CHOWN", "SETPCAP", "SYS_ADMIN")
+_CAPABILITIES = (*base.CAPABILITIES, "SYS_ADMIN")
 """For the supervisor. It gives the last one up once it has mounted the scratch."""
 _SYSTEM_LINKS = ("/lib", "/lib64")
 _PARENTS = (
@@ -40,7 +39,6 @@ _PARENTS = (
 )
 _DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty"))
 """bubblewrap shows the host's own files. Their times would signal to other boxes."""
-_PROGRAM = "import sys; sys.path.append('/peck'); from peckbox.supervisor import main; main()"
 _PYTHON = "/peck/python/bin/python3"
 _JOIN = 'while [ "$1" != -- ]; do echo $$ >"$1" || exit 71; shift; done; shift; exec "$@"'
 _FIRST = "echo 1000 >/proc/self/oom_score_adj; "
@@ -54,7 +52,7 @@ class _BubblewrapHandle:
     group: cgroups.BoxGroup | None
 
 
-class BubblewrapLauncher:
+class BubblewrapLauncher(base.GroupedLauncher):
     """Starts boxes with ``bwrap``. Raises HostFault if it is not installed or not allowed."""
 
     name = "bubblewrap"
@@ -63,6 +61,7 @@ class BubblewrapLauncher:
         program = shutil.which("bwrap")
         if program is None:
             raise HostFault(f"bubblewrap is not installed. {INSTALL}")
+        super().__init__(run_dir)
         self._program = program
         self._state_dir = state_dir
         self._libraries: dict[str, Path | None] = {}
@@ -70,10 +69,7 @@ class BubblewrapLauncher:
         self._system: Path | None = None
         self._root = os.geteuid() == 0
         self.reusable = self._root
-        key = hashlib.sha256(str(run_dir).encode()).hexdigest()[:12]
-        self._tree = cgroups.find_box_groups(f"peck-{key}")
-        self._match_groups = cgroups.find_match_groups(f"peck-{key}")
-        self._powers = cgroups.match_group_abilities(self._match_groups)
+        self._tree = cgroups.find_box_groups(self._groups_name)
         self._options = subprocess.run(
             [program, "--help"], capture_output=True, text=True, check=False
         ).stdout
@@ -111,7 +107,7 @@ class BubblewrapLauncher:
             joins = [str(path) for path in group.process_files] if group else []
             with theirs, _options_file(self._command(spec)[1:]) as options:
                 command = [self._program, "--args", str(options.fileno()), "--"]
-                command += [_PYTHON, "-I", "-S", "-B", "-c", _PROGRAM]
+                command += [_PYTHON, *base.PROGRAM_OPTIONS]
                 script = _JOIN if group is not None else _FIRST + _JOIN
                 process = subprocess.Popen(
                     [
@@ -186,8 +182,7 @@ class BubblewrapLauncher:
     def sweep(self) -> None:
         if self._tree is not None:
             self._tree.sweep()
-        if self._match_groups is not None:
-            self._match_groups.sweep()
+        self._sweep_match_groups()
 
     def lacks(self) -> tuple[str, ...]:
         limits = self._tree is not None
@@ -325,19 +320,12 @@ def _usual_path_options() -> list[str]:
 
 
 def _mounts(spec: BoxSpec) -> list[dict[str, object]]:
-    scratch = f"mode=1777,size={base.SCRATCH_MB}m,nr_inodes={base.SCRATCH_INODES}"
-    room_mb = base.unpacked_limit_mb(spec.memory_mb)
-    unpacked = f"mode=755,size={room_mb}m,nr_inodes={base.AGENT_INODES}"
-    own = f"mode=755,size={base.OWN_KB}k,nr_inodes=16"
-    # No access times: a match could leave them on files that it may only read.
-    hygiene = ["nosuid", "nodev", "noatime"]
     devices = [dict[str, object](path=path, flags=["read_only", "nosuid"]) for path in _DEVICES]
-    return [
-        *devices,
-        {"path": base.SCRATCH, "options": scratch, "flags": [*hygiene, "noexec"]},
-        {"path": base.AGENT, "options": unpacked, "flags": hygiene},
-        {"path": base.OWN, "options": own, "flags": [*hygiene, "noexec"]},
+    folders = [
+        dict[str, object](path=path, options=options, flags=flags)
+        for path, options, flags in base.writable_folders(spec.memory_mb)
     ]
+    return devices + folders
 
 
 def _stdlib_in_box() -> str:

@@ -12,7 +12,6 @@ The listener is closed before any agent enters.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import shutil
 import socket
@@ -78,8 +77,6 @@ def engine_lacks(info: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 RUN_LABEL = "pecking-order.run"
-_CAPABILITIES = ["SETUID", "SETGID", "KILL", "CHOWN", "SETPCAP"]
-_PROGRAM = "import sys; sys.path.append('/peck'); from peckbox.supervisor import main; main()"
 _INSIDE = "/run/peck"
 _ENGINE_SECONDS = 60
 _ANSWER_SECONDS = 2
@@ -101,16 +98,16 @@ class _DockerHandle:
     epoch: int
 
 
-class DockerLauncher:
+class DockerLauncher(base.GroupedLauncher):
     """Starts boxes through the engine's socket. Raises HostFault at once if no engine answers."""
 
     name = "docker"
     reusable = True
 
     def __init__(self, run_dir: Path, runtime: str = "") -> None:
+        super().__init__(run_dir)
         self._boxes = run_dir / "boxes"
         self._facts = run_dir / "facts"
-        self._key = hashlib.sha256(str(run_dir).encode()).hexdigest()[:12]
         self._images: dict[str, str] = {}
         self._lock = threading.Lock()
         self._ours: set[str] = set()
@@ -119,12 +116,10 @@ class DockerLauncher:
         self._engine, self._info = connect_engine(_ENGINE_SECONDS)
         self._runtime = docker_engine.find_runtime(self._info, runtime)
         is_plain = self._info.get("CgroupDriver") == "cgroupfs"
-        self._parent = f"peck-{self._key}" if is_plain else None
+        self._parent = self._groups_name if is_plain else None
         """The control group of our boxes. With systemd each box is in systemd's own group, with
         its own weight.
         """
-        self._match_groups = cgroups.find_match_groups(f"peck-{self._key}")
-        self._powers = cgroups.match_group_abilities(self._match_groups)
 
     def prepare(self, profile: Profile, say: Say) -> str:
         """Build the profile's image if it is missing. Returns its id, with the runtime's name if
@@ -244,8 +239,7 @@ class DockerLauncher:
             self._force_off(entry["Id"])
         shutil.rmtree(self._boxes, ignore_errors=True)
         shutil.rmtree(self._facts, ignore_errors=True)
-        if self._match_groups is not None:
-            self._match_groups.sweep()
+        self._sweep_match_groups()
         if self._parent is not None:
             cgroups.remove_groups_of_engine(self._parent)
 
@@ -278,17 +272,11 @@ class DockerLauncher:
     def _create(self, spec: BoxSpec, folder: Path) -> str:
         overhead_mb = base.overhead_mb(spec.profile) + self._runtime.more_mb
         memory = f"{spec.memory_mb + overhead_mb}m"
-        # No access times: a match could leave them on files that it may only read.
-        scratch = f"rw,nosuid,nodev,noexec,noatime,mode=1777,size={base.SCRATCH_MB}m"
-        bundle = (
-            f"rw,nosuid,nodev,exec,noatime,mode=755,size={base.unpacked_limit_mb(spec.memory_mb)}m"
-        )
-        own = f"rw,nosuid,nodev,noexec,noatime,mode=755,size={base.OWN_KB}k"
         host = self._engine.api.create_host_config(
             network_mode="none",
             read_only=True,
             cap_drop=["ALL"],
-            cap_add=_CAPABILITIES,
+            cap_add=list(base.CAPABILITIES),
             security_opt=["no-new-privileges"],
             pids_limit=base.MOST_PROCESSES + self._runtime.more_processes,
             mem_limit=memory,
@@ -300,9 +288,8 @@ class DockerLauncher:
             init=True,
             auto_remove=True,
             tmpfs={
-                base.SCRATCH: f"{scratch},nr_inodes={base.SCRATCH_INODES}",
-                base.AGENT: f"{bundle},nr_inodes={base.AGENT_INODES}",
-                base.OWN: f"{own},nr_inodes=16",
+                path: ",".join(("rw", *flags, *(() if "noexec" in flags else ("exec",)), options))
+                for path, options, flags in base.writable_folders(spec.memory_mb)
             },
             log_config=LogConfig(type="none"),
             ulimits=[Ulimit(name="core", soft=base.CORE_BYTES, hard=base.CORE_BYTES)],
@@ -314,10 +301,7 @@ class DockerLauncher:
         host["MaskedPaths"] = [*box_files.masked_paths(), *_MASKED, *_file_system_folders()]
         created = self._engine.api.create_container(
             self._images[spec.profile.name],
-            [
-                *("python3", "-I", "-S", "-B", "-c", _PROGRAM),
-                f"path:{_INSIDE}/{_SOCKET_NAME}",
-            ],
+            ["python3", *base.PROGRAM_OPTIONS, f"path:{_INSIDE}/{_SOCKET_NAME}"],
             name=self._name(spec),
             hostname="box",
             user="0:0",

@@ -8,7 +8,7 @@ Interface specification.
 
 CUDA does not isolate the memory of programs on one device. Torch gets a limit that an agent could
 lift. It is CONTEXT_MB below the share, because it does not count the memory of CUDA itself.
-``sandbox.node.gpu_memory`` ends agents that are over their share. ``nvidia-smi`` prints the memory
+``sandbox.node.box_pool`` ends agents that are over their share. ``nvidia-smi`` prints the memory
 of a device, but not of a slice.
 """
 

@@ -30,7 +30,7 @@ from sandbox.launchers.gpu import Gpu
 from sandbox.listener import Listener, open_listening_socket
 from sandbox.match import steal_monitor
 from sandbox.match.steal_monitor import StealMonitor
-from sandbox.node import gpu_memory, leftovers
+from sandbox.node import box_pool, leftovers
 from sandbox.node.box_pool import BoxPool
 from sandbox.node.lender import BoxLender
 from sandbox.settings import Settings
@@ -227,7 +227,9 @@ def _serve(node: _Node, options: argparse.Namespace, stop: threading.Event) -> N
     """Lend boxes until ``stop`` is set."""
     if any(gpu.memory_mb for gpu in node.gpus):
         tell = partial(_report_late_lack, node.connections, list(node.lacks))
-        watch = threading.Thread(target=gpu_memory.watch, args=(node.pool, stop, tell), daemon=True)
+        watch = threading.Thread(
+            target=box_pool.watch_gpu_memory, args=(node.pool, stop, tell), daemon=True
+        )
         watch.start()
     node.connections.start_accepting(node.listener)
     lent = ", ".join(node.digests)

@@ -17,7 +17,7 @@ from typing import Final
 
 from PIL import Image, ImageDraw, ImageFont
 
-from games.board_frames import BoardFrame, Cell, Token
+from games.frames import BoardFrame, Cell, Token
 
 FONTS: Final = (
     ("/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf", "DejaVuSans-Bold.ttf"),

@@ -16,8 +16,8 @@ from typing import Final
 from PIL import Image, ImageDraw
 
 from games import GAMES
-from games.board_frames import BoardFrame, board_frame
 from games.episode import from_bytes, states
+from games.frames import BoardFrame, board_frame
 from games.protocol import GameError
 from ladder.database.blobs import Blobs
 from ladder.database.db import Connection

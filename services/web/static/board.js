@@ -1,5 +1,5 @@
 // The player of games without a script of their own: draws frames in the format of
-// games/board_frames.py (board, tokens, text, seats). A frame in no format is shown as JSON.
+// games/frames.py (board, tokens, text, seats). A frame in no format is shown as JSON.
 
 import { svg } from "./dom.js";
 import { FAULTS, bankGauge, lastStep, records } from "./frames.js";

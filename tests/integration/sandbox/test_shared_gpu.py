@@ -26,7 +26,7 @@ from sandbox.match.clock import Clock
 from sandbox.match.loans import Loan
 from sandbox.match.match_record import PlayedMatch
 from sandbox.match.referee import EpisodeRequest
-from sandbox.node import gpu_memory
+from sandbox.node import box_pool
 from sandbox.node.box_pool import PooledBox
 from sandbox.profiles import Profile
 from tests.integration.counting import Counting, State
@@ -153,10 +153,10 @@ def use(node: LendingNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
     program.write_text(f"#!/bin/sh\nexec /bin/cat {table}\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(gpu_memory, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(box_pool, "LOOK_SECONDS", 0.05)
     stop = threading.Event()
     watching = threading.Thread(
-        target=gpu_memory.watch, args=(node.pool, stop, lambda sentence: None)
+        target=box_pool.watch_gpu_memory, args=(node.pool, stop, lambda sentence: None)
     )
     watching.start()
     yield table

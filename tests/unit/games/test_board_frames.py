@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from games import GAMES
-from games.board_frames import board_frame, parse_frame
+from games.frames import board_frame, parse_frame
 from games.protocol import GameError
 
 GOOD: dict[str, Any] = {

@@ -12,9 +12,6 @@ import pytest
 from games import GAMES, battlesnake, encoders, golad, hungry_geese, snake
 from games.battlesnake.rules import Cause
 from games.encoders import Sample
-from games.encoders import battlesnake as snakes_planes
-from games.encoders import golad as golad_planes
-from games.encoders import snake as snake_planes
 from games.episode import Episode, Step, states
 from games.hungry_geese import Ending
 from games.protocol import InvalidMove
@@ -216,22 +213,22 @@ def test_golad_planes_determine_the_position(
 def test_both_golad_seats_see_the_same_start(seed: int) -> None:
     configuration = golad.GAME.configure(SMALL)
     state, _ = golad.GAME.reset(configuration, 2, Random(seed))
-    first, second = (golad_planes.cell_planes(state, seat) for seat in (0, 1))
+    first, second = (encoders.cell_planes(state, seat) for seat in (0, 1))
     assert np.array_equal(first, second)
-    assert np.array_equal(golad_planes.legal_moves(state, 0), golad_planes.legal_moves(state, 1))
-    assert golad_planes.decode_move(configuration, 0, 1 + 7, (-1, -1)) == "kill 2,1"
-    assert golad_planes.decode_move(configuration, 1, 1 + 7, (-1, -1)) == "kill 2,4"
+    assert np.array_equal(encoders.golad_moves(state, 0), encoders.golad_moves(state, 1))
+    assert encoders.decode_move(configuration, 0, 1 + 7, (-1, -1)) == "kill 2,1"
+    assert encoders.decode_move(configuration, 1, 1 + 7, (-1, -1)) == "kill 2,4"
 
 
 def test_a_birth_move_encodes_the_cell_and_the_sacrifices() -> None:
     configuration = golad.GAME.configure(SMALL)
-    assert golad_planes.encode_move(configuration, 0, "birth 1,0 4,5 0,2") == (1 + 30 + 1, (10, 29))
-    assert golad_planes.encode_move(configuration, 1, "birth 1,0 4,5 0,2") == (1 + 30 + 28, (0, 19))
+    assert encoders.encode_move(configuration, 0, "birth 1,0 4,5 0,2") == (1 + 30 + 1, (10, 29))
+    assert encoders.encode_move(configuration, 1, "birth 1,0 4,5 0,2") == (1 + 30 + 28, (0, 19))
     for seat in (0, 1):
-        number, rest = golad_planes.encode_move(configuration, seat, "birth 1,0 4,5 0,2")
-        back = golad_planes.decode_move(configuration, seat, number, rest)
+        number, rest = encoders.encode_move(configuration, seat, "birth 1,0 4,5 0,2")
+        back = encoders.decode_move(configuration, seat, number, rest)
         assert back in {"birth 1,0 4,5 0,2", "birth 1,0 0,2 4,5"}
-        name = golad_planes.move_names(configuration)[number]
+        name = encoders.golad_move_names(configuration)[number]
         assert name == ("birth 1,0" if seat == 0 else "birth 3,5")
 
 
@@ -252,9 +249,9 @@ def test_a_mirrored_battlesnake_board_has_mirrored_planes(
             food=across(state.food),
             hazards=across(state.hazards),
         )
-        assert np.array_equal(snakes_planes.snake_planes(mirrored, one.seat), one.planes[::-1])
+        assert np.array_equal(encoders.battlesnake_planes(mirrored, one.seat), one.planes[::-1])
         assert np.array_equal(
-            snakes_planes.legal_moves(mirrored, one.seat), one.legal[[0, 1, 3, 2]]
+            encoders.battlesnake_moves(mirrored, one.seat), one.legal[[0, 1, 3, 2]]
         )
 
 
@@ -264,8 +261,8 @@ def test_a_mirrored_snake_board_has_mirrored_planes() -> None:
         flipped = [cell - cell % width + width - 1 - cell % width for cell in state.snake]
         apple = state.apple - state.apple % width + width - 1 - state.apple % width
         mirrored = state._replace(snake=tuple(flipped), apple=apple)
-        assert np.array_equal(snake_planes.snake_planes(mirrored), one.planes[::-1])
-        assert np.array_equal(snake_planes.legal_moves(mirrored), one.legal[[0, 1, 3, 2]])
+        assert np.array_equal(encoders.snake_planes(mirrored), one.planes[::-1])
+        assert np.array_equal(encoders.snake_moves(mirrored), one.legal[[0, 1, 3, 2]])
 
 
 def test_a_shifted_hungry_geese_board_has_shifted_planes() -> None:
@@ -275,11 +272,11 @@ def test_a_shifted_hungry_geese_board_has_shifted_planes() -> None:
             food=tuple(map(_shifted, state.food)),
         )
         here, there = (
-            encoders.hungry_geese.goose_planes(hungry_geese.GAME.observe(at, one.seat), None, 7, 11)
+            encoders.goose_planes(hungry_geese.GAME.observe(at, one.seat), None, 7, 11)
             for at in (state, shifted)
         )
         assert np.array_equal(np.roll(here, (3, 2), axis=(0, 1)), there)
-        assert np.array_equal(encoders.hungry_geese.legal_moves(shifted, one.seat), one.legal)
+        assert np.array_equal(encoders.goose_moves(shifted, one.seat), one.legal)
 
 
 def _shifted(cell: int) -> int:
@@ -296,25 +293,25 @@ def test_a_known_battlesnake_position_has_the_expected_planes() -> None:
         width=5,
         height=6,
     )
-    found = snakes_planes.snake_planes(state, 1)
+    found = encoders.battlesnake_planes(state, 1)
     assert found.shape == (5, 6, 10)
     assert [(found[4, 4, n], found[1, 2, n]) for n in (0, 1)] == [(1, 0), (0, 1)]
     assert (found[4, 4, 4], found[1, 2, 5], found[1, 1, 5], found[0, 1, 5]) == (3, 3, 2, 1)
     assert (found[3, 3, 6], found[3, 3, 7]) == (100, 50)
     assert (found[2, 2, 8], found[0, 0, 9], found[4, 0, 9]) == (1, 2, 1)
-    assert list(snakes_planes.legal_moves(state, 0)) == [True, False, True, True]
-    assert list(snakes_planes.legal_moves(state, 1)) == [True, True, True, False]
+    assert list(encoders.battlesnake_moves(state, 0)) == [True, False, True, True]
+    assert list(encoders.battlesnake_moves(state, 1)) == [True, True, True, False]
 
 
 def test_a_known_snake_position_has_the_expected_planes() -> None:
-    found = snake_planes.snake_planes(snake_position([(1, 0), (0, 0), (0, 1)], (3, 2)))
+    found = encoders.snake_planes(snake_position([(1, 0), (0, 0), (0, 1)], (3, 2)))
     assert found[:, :, 2].T.tolist() == [[2, 3, 0, 0], [1, 0, 0, 0], [0] * 4, [0] * 4]
     assert np.argwhere(found[:, :, 0]).tolist() == [[1, 0]]
     assert np.argwhere(found[:, :, 3]).tolist() == [[3, 2]]
 
 
 def test_a_full_snake_board_has_no_apple_plane() -> None:
-    assert not snake_planes.snake_planes(snake_position([(0, 0)], None))[:, :, 3].any()
+    assert not encoders.snake_planes(snake_position([(0, 0)], None))[:, :, 3].any()
 
 
 def test_every_built_in_game_has_an_encoder() -> None:

@@ -14,10 +14,9 @@ from typing import Any
 
 import pytest
 
-from sandbox.launchers import gpu
 from sandbox.listener import Listener, open_listening_socket
 from sandbox.match import loans
-from sandbox.node import gpu_memory
+from sandbox.node import box_pool
 from sandbox.node.__main__ import _report_late_lack
 
 SHARE_MB = 2047
@@ -64,9 +63,9 @@ def watched(monkeypatch: pytest.MonkeyPatch, *looks: Look) -> tuple[Group, list[
             stop.set()
         return look()
 
-    monkeypatch.setattr(gpu_memory, "LOOK_SECONDS", 0.001)
-    monkeypatch.setattr(gpu, "read_use", read_use)
-    gpu_memory.watch(pool, stop, reports.append)
+    monkeypatch.setattr(box_pool, "LOOK_SECONDS", 0.001)
+    monkeypatch.setattr(box_pool, "read_use", read_use)
+    box_pool.watch_gpu_memory(pool, stop, reports.append)
     return pool.group, reports
 
 
@@ -84,7 +83,7 @@ def test_a_failed_look_is_reported_once_and_the_next_look_ends_the_agent(
 
 def test_an_unknown_use_of_memory_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
     group, reports = watched(monkeypatch, lambda: {PID: None}, lambda: {PID: None})
-    assert reports == [gpu_memory.UNKNOWN_USE]
+    assert reports == [box_pool.UNKNOWN_USE]
     assert group.kills == 0
 
 
@@ -102,7 +101,7 @@ def test_a_report_is_a_lack_of_the_node(
     with open_listening_socket(path) as listening:
         listener = Listener(lambda *_: None, hello, frozenset({os.getuid()}))
         listener.start_accepting(listening)
-        _report_late_lack(listener, ["one"], gpu_memory.UNKNOWN_USE)
-        assert loans.node_hello(path).lacks == ("one", gpu_memory.UNKNOWN_USE)
+        _report_late_lack(listener, ["one"], box_pool.UNKNOWN_USE)
+        assert loans.node_hello(path).lacks == ("one", box_pool.UNKNOWN_USE)
         listening.shutdown(socket.SHUT_RDWR)
-    assert f"lacks: {gpu_memory.UNKNOWN_USE}" in capsys.readouterr().err
+    assert f"lacks: {box_pool.UNKNOWN_USE}" in capsys.readouterr().err
