@@ -105,7 +105,6 @@ class DockerLauncher(base.GroupedLauncher):
     reusable = True
 
     def __init__(self, run_dir: Path, runtime: str = "") -> None:
-        super().__init__(run_dir)
         self._boxes = run_dir / "boxes"
         self._facts = run_dir / "facts"
         self._images: dict[str, str] = {}
@@ -114,6 +113,7 @@ class DockerLauncher(base.GroupedLauncher):
         """Names of the containers that run or start."""
         self._events = EngineEvents(self._open_event_stream, self._remove_strays, ENGINE_ERRORS)
         self._engine, self._info = connect_engine(_ENGINE_SECONDS)
+        super().__init__(run_dir)
         self._runtime = docker_engine.find_runtime(self._info, runtime)
         is_plain = self._info.get("CgroupDriver") == "cgroupfs"
         self._parent = self._groups_name if is_plain else None

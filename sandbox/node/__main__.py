@@ -227,10 +227,8 @@ def _serve(node: _Node, options: argparse.Namespace, stop: threading.Event) -> N
     """Lend boxes until ``stop`` is set."""
     if any(gpu.memory_mb for gpu in node.gpus):
         tell = partial(_report_late_lack, node.connections, list(node.lacks))
-        watch = threading.Thread(
-            target=box_pool.watch_gpu_memory, args=(node.pool, stop, tell), daemon=True
-        )
-        watch.start()
+        look = partial(box_pool.watch_gpu_memory, node.pool, stop, tell)
+        threading.Thread(target=look, daemon=True).start()
     node.connections.start_accepting(node.listener)
     lent = ", ".join(node.digests)
     _print_line(f"ready: {node.name} lends {lent} by {node.kind.name} at {options.socket}")
