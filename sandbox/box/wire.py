@@ -90,6 +90,17 @@ def receive_frame(
         raise
 
 
+def has_closed(line: socket.socket) -> bool:
+    """Whether the other side is closed. The connection does not block any more."""
+    line.setblocking(False)  # otherwise the last time-out applies, even with MSG_DONTWAIT
+    try:
+        return line.recv(1, socket.MSG_PEEK) == b""
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+
+
 def close_all(fds: list[int]) -> None:
     while fds:
         os.close(fds.pop())

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from sandbox.box import working_folder
+from sandbox.box import wire, working_folder
 from sandbox.launchers import cgroups, gpu
 from sandbox.launchers.cgroups import MatchGroup
 from sandbox.launchers.gpu import Gpu
@@ -141,6 +141,11 @@ class Box:
         """Shut the connection down, so that a thread waiting for the box's answer stops."""
         with contextlib.suppress(OSError):
             self.control.shutdown(socket.SHUT_RDWR)
+
+    @property
+    def has_hung_up(self) -> bool:
+        """Whether its supervisor has closed its connection. It does so only by ending."""
+        return wire.has_closed(self.control)
 
     def hang_up(self) -> None:
         """Close every connection to the box. Its supervisor then ends."""
@@ -276,14 +281,3 @@ def _user_environment(home: str) -> dict[str, str]:
         "HOME": home,
         "NUMBA_CACHE_DIR": f"{home}/numba",
     }
-
-
-def has_hung_up(box: Box) -> bool:
-    """Whether the box's supervisor has closed its connection. It does so only by ending."""
-    box.control.setblocking(False)  # otherwise the last time-out applies, even with MSG_DONTWAIT
-    try:
-        return box.control.recv(1, socket.MSG_PEEK) == b""
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True

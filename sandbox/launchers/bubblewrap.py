@@ -165,7 +165,7 @@ class BubblewrapLauncher(base.GroupedLauncher):
         the agent's doing, so the control group must show none.
         """
         handle: _BubblewrapHandle = box.handle
-        if not self._root or handle.group is None or not base.has_hung_up(box):
+        if not self._root or handle.group is None or not box.has_hung_up:
             return None
         try:
             code = handle.process.wait(_STOP_SECONDS)

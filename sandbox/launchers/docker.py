@@ -209,7 +209,7 @@ class DockerLauncher(base.GroupedLauncher):
         always reported. So there only a kill through the engine is somebody else's.
         """
         handle: _DockerHandle = box.handle
-        if base.has_hung_up(box):
+        if box.has_hung_up:
             heard = self._events.wait_until_dead(handle.container, handle.epoch, _LOST_SECONDS)
             if not heard and not self._engine_answers(handle.container):
                 return "the engine does not answer"

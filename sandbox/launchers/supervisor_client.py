@@ -11,7 +11,7 @@ import os
 import select
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +37,8 @@ class MatchEnd:
     out_of_memory: bool
     log: list[tuple[int, str, str]]
     clean: bool
+    exceeded_gpu_mb: int = 0
+    """Its share of a GPU's memory in MB, if the agent used more."""
 
 
 def set_up_box(
@@ -165,11 +167,11 @@ def receive_end(box: Box, deadline: float) -> MatchEnd:
     _expect_operation(answer, "ended")
     try:
         return MatchEnd(
-            exit_code=_optional_int(answer["exit_code"]),
-            signal=_optional_int(answer["signal"]),
-            out_of_memory=answer["out_of_memory"] is True,
-            log=[(int(step), str(out), str(err)) for step, out, err in answer["log"]],
-            clean=answer["clean"] is True,
+            _optional_int(answer["exit_code"]),
+            _optional_int(answer["signal"]),
+            answer["out_of_memory"] is True,
+            [(int(step), str(out), str(err)) for step, out, err in answer["log"]],
+            answer["clean"] is True,
         )
     except (KeyError, TypeError, ValueError) as error:
         raise HostFault(f"the box's report cannot be read: {error!r}") from None
@@ -210,13 +212,9 @@ def _optional_int(value: Any) -> int | None:
     return None if value is None else int(value)
 
 
-class _translate_errors:
-    def __init__(self, step: str) -> None:
-        self._what = step
-
-    def __enter__(self) -> None:
-        return
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, wire.WireError | OSError):
-            raise HostFault(f"the box failed at {self._what}: {error}") from None
+@contextlib.contextmanager
+def _translate_errors(step: str) -> Iterator[None]:
+    try:
+        yield
+    except (wire.WireError, OSError) as error:
+        raise HostFault(f"the box failed at {step}: {error}") from None

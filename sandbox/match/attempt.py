@@ -100,9 +100,8 @@ def play(
                 forgive_lateness=attempt.number <= FORGIVING_ATTEMPTS,
                 stops_at_fault=attempt.stops_at_fault,
                 on_record=on_record,
+                fork=attempt.fork,
             )
-            if attempt.fork is not None:
-                return referee.continue_episode(request, attempt.fork)
             return referee.play_episode(request)
 
     if attempt.fork is not None:

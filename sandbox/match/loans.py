@@ -193,7 +193,8 @@ class Conversation:
                 return
             self._open -= set(seats)
             deadline = time.monotonic() + END_SECONDS
-            gone = [seat for seat in seats if _has_closed(agents[seat])]
+            # A closed agent has ended; the supervisor then waits for the exit status.
+            gone = [seat for seat in seats if wire.has_closed(agents[seat])]
             try:
                 with translate_node_errors("ending a loan"):
                     message = {"op": "end", "seats": seats, "closed": gone}
@@ -232,17 +233,6 @@ def _parse_ending(answer: dict[str, Any]) -> Ending | HostFault:
         )
     except (KeyError, TypeError, ValueError) as error:
         raise HostFault(f"the node's answer is not understood: {error!r}") from None
-
-
-def _has_closed(agent: socket.socket) -> bool:
-    """Whether the agent's side is closed. The supervisor then waits for the exit status."""
-    try:
-        agent.setblocking(False)
-        return agent.recv(1, socket.MSG_PEEK) == b""
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True
 
 
 ANSWER_SECONDS = 0.5

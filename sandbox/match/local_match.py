@@ -196,9 +196,8 @@ def _episode_player(
                 stop_after_seconds=stop_after_seconds,
                 on_step=callbacks.on_step,
                 on_record=callbacks.on_record,
+                fork=plan.fork,
             )
-            if plan.fork is not None:
-                return referee.continue_episode(request, plan.fork)
             return referee.play_episode(request)
 
     return play

@@ -96,7 +96,7 @@ class EpisodeRequest:
     on_record: Callable[[EpisodeRecord], None] | None = None
     """Gets the record once, before the first step. It grows while the match is played."""
     fork: Fork | None = None
-    """The record to continue; ``continue_episode`` sets it."""
+    """The record to continue, with its configuration and clock in place of the request's."""
 
 
 LARGEST: Final = 2**53
@@ -414,11 +414,19 @@ def _groups_of(seats: Sequence[Seat], size: int) -> list[Sequence[Seat]]:
 
 
 def play_episode(request: EpisodeRequest) -> PlayedMatch:
-    """Play one episode from reset to end.
+    """Play one episode from reset, or from the step of a fork, to the end.
+
+    Before a fork the referee sends each seat the recorded observations and bank, and ignores its
+    answers. A fault before the fork still counts. The request's seed seeds the seats, and the
+    game's draws if they are new. Before the fork a seat may use half a bank more than the clock
+    gives (SPARE_BANK), so that slower machines can repeat the record. ``stop_after_seconds`` grows
+    by the same time for each seat.
 
     Raises GameFault if the rules raised. Raises HostFault if the node failed or
     ``stop_after_seconds`` passed.
     """
+    if request.fork is not None:
+        request = _like_record(request, request.fork)
     stop_at = monotonic() + request.stop_after_seconds
     with contextlib.ExitStack() as stack:
         own = stack.enter_context(contextlib.closing(OwnRunQueue()))
@@ -459,25 +467,14 @@ def play_episode(request: EpisodeRequest) -> PlayedMatch:
                 end_seats(seats)
 
 
-def continue_episode(request: EpisodeRequest, fork: Fork) -> PlayedMatch:
-    """Continue a recorded episode like ``play_episode``, with the record's configuration and clock.
-
-    Before the fork the referee sends each seat the recorded observations and bank, and ignores its
-    answers. A fault before the fork still counts. The request's seed seeds the seats, and the
-    game's draws if they are new. Before the fork a seat may use half a bank more than the clock
-    gives (SPARE_BANK), so that slower machines can repeat the record. ``stop_after_seconds`` grows
-    by the same time for each seat.
-    """
+def _like_record(request: EpisodeRequest, fork: Fork) -> EpisodeRequest:
     clock = Clock.from_json(fork.episode.clock)
     spare_seconds = len(request.loans) * SPARE_BANK * clock.bank_seconds
-    return play_episode(
-        replace(
-            request,
-            configuration=fork.episode.configuration,
-            clock=clock,
-            stop_after_seconds=request.stop_after_seconds + spare_seconds,
-            fork=fork,
-        )
+    return replace(
+        request,
+        configuration=fork.episode.configuration,
+        clock=clock,
+        stop_after_seconds=request.stop_after_seconds + spare_seconds,
     )
 
 

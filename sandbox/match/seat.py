@@ -10,8 +10,6 @@ ends the seat all the same while it loads, when its process has gone and when it
 A seat pardoned for a missing answer is frozen until its next turn and owes the answer then. So
 nothing it computes in between is off turn. The time it still needs for the old answer counts on the
 next question's clock. Off-turn time that the bank cannot pay shortens the next answer.
-
-``HostLateness`` finds out whether the host caused a time-out.
 """
 
 from __future__ import annotations
@@ -129,66 +127,6 @@ BUSY_SHARE: Final = 0.8
 LATE_NODE_SECONDS: Final = 0.01
 
 
-@dataclass(frozen=True, slots=True)
-class HostLateness:
-    """Decides whether the host made one seat late. ``lenient``: faults that the game pardons."""
-
-    index: int
-    timing: MatchTiming
-    meter: CpuMeter
-    move_costs: MoveCosts
-    lenient: frozenset[Verdict]
-    process: SeatProcess
-
-    def raise_if_node_late(self, question: Question) -> None:
-        """Raise HostFault if the node may have caused this time-out, without pressure to decide it.
-
-        A time-out that the game pardons stays: it costs the seat only one answer. Otherwise the
-        match of an agent that is often late would become void whenever the node is late too.
-        """
-        monitor, cost = self.timing.delay_monitor, question.cost
-        if monitor is None or self.meter.can_forgive or Verdict.TIMEOUT in self.lenient:
-            return
-        used = (cost.cpu_seconds or 0.0) / self.meter.cpus
-        if used >= BUSY_SHARE * question.limit_seconds:
-            return
-        lag = monitor.lag_seconds(question.started_at)
-        if lag >= LATE_NODE_SECONDS:
-            raise HostFault(
-                f"seat {self.index + 1} was late and the node itself was late by"
-                f" {lag * 1000:.0f} ms; without pressure readings nobody can tell which of the two"
-                " caused the time-out"
-            )
-
-    def raise_if_host_slow(
-        self, step: int, over_seconds: float, question: Question
-    ) -> SeatFault | None:
-        """Raise HostTooSlow if the seat would be in time once all its waiting is forgiven.
-
-        ``over_seconds``: by how much the seat exceeded its time. Nobody knows how late a missing
-        answer would have been. So the seat then must also have waited for half of the charged time,
-        and an agent that sleeps gains nothing.
-
-        Returns None if the seat itself was late. If the box ran out of memory meanwhile, returns
-        that fault of the agent.
-        """
-        now = self.move_costs.unforgiven_now_seconds
-        unforgiven = self.move_costs.unforgiven_before_seconds + now
-        if not self.timing.forgives_host or unforgiven <= max(0.0, over_seconds):
-            return None
-        if question.answer is None and now < question.cost.charged_seconds / 2:
-            return None
-        self.process.end()
-        fault = self.process.memory_fault(step)
-        if fault is not None:
-            return fault
-        waited = self.timing.waiting_seconds + unforgiven
-        raise HostTooSlow(
-            f"seat {self.index + 1} waited {waited:.1f} s for a core in this episode and was late"
-            f" in step {step}; this host is too slow for this season"
-        )
-
-
 QUICK_SECONDS: Final = 0.002
 """A seat whose recent answers all cost less does not disturb seats asked at the same time.
 
@@ -228,7 +166,7 @@ class Seat:
         self._owed: int | None = None
         self._notices = [IMPORTING, IMPORTED]  # notices that may still come
         self.bank = TimeBank(timing.clock)
-        self._clock = timing.clock
+        self._timing, self._clock = timing, timing.clock
         self._loan = loan if isinstance(loan, Loan) else None
         self._meter = loan.meter if isinstance(loan, Loan) else CpuMeter({}, 1.0, False)
         self._move_costs = MoveCosts(
@@ -239,9 +177,6 @@ class Seat:
             waits_for_host=timing.forgives_host,
         )
         self._process = SeatProcess(self._loan)
-        self._host_lateness = HostLateness(
-            index, timing, self._meter, self._move_costs, lenient, self._process
-        )
         self._observation: Mapping[str, Json] = {}
         """The observation of the last question."""
         self._nonce = -1
@@ -473,9 +408,9 @@ class Seat:
         Raises HostTooSlow if the host caused it, HostFault if the host may have caused it and
         nobody can tell.
         """
-        self._host_lateness.raise_if_node_late(question)
+        self._raise_if_node_late(question)
         over = charge.seconds - self._clock.act_seconds - max(0.0, charge.bank_before_seconds)
-        fault = self._host_lateness.raise_if_host_slow(step, over, question)
+        fault = self._raise_if_host_slow(step, over, question)
         if fault is not None:
             return self._fail(fault)
         self._move_costs.unforgiven_before_seconds = 0.0  # a pardon clears the debt of the bank
@@ -491,11 +426,11 @@ class Seat:
     def _start_fault(self, question: Question) -> SeatFault | None:
         unbegun = self._clock.load == "first_move"
         if question.trouble is NoAnswerCause.LATE:
-            self._host_lateness.raise_if_node_late(question)
+            self._raise_if_node_late(question)
             if unbegun:
                 raise BoxLate(f"seat {self.index + 1}: the box was not ready in time")
             over = question.cost.charged_seconds - question.limit_seconds
-            fault = self._host_lateness.raise_if_host_slow(0, over, question)
+            fault = self._raise_if_host_slow(0, over, question)
             return fault or seat_faults.late_load_fault(
                 self._clock, question.cost, is_importing=self._is_importing
             )
@@ -531,3 +466,51 @@ class Seat:
         self.fault = seat_faults.with_game_step(fault, self._observation)
         self.end()
         return fault.verdict
+
+    def _raise_if_node_late(self, question: Question) -> None:
+        """Raise HostFault if the node may have caused this time-out, without pressure to decide it.
+
+        A time-out that the game pardons stays: it costs the seat only one answer. Otherwise the
+        match of an agent that is often late would become void whenever the node is late too.
+        """
+        monitor, cost = self._timing.delay_monitor, question.cost
+        if monitor is None or self._meter.can_forgive or Verdict.TIMEOUT in self._lenient:
+            return
+        used = (cost.cpu_seconds or 0.0) / self._meter.cpus
+        if used >= BUSY_SHARE * question.limit_seconds:
+            return
+        lag = monitor.lag_seconds(question.started_at)
+        if lag >= LATE_NODE_SECONDS:
+            raise HostFault(
+                f"seat {self.index + 1} was late and the node itself was late by"
+                f" {lag * 1000:.0f} ms; without pressure readings nobody can tell which of the two"
+                " caused the time-out"
+            )
+
+    def _raise_if_host_slow(
+        self, step: int, over_seconds: float, question: Question
+    ) -> SeatFault | None:
+        """Raise HostTooSlow if the seat would be in time once all its waiting is forgiven.
+
+        ``over_seconds``: by how much the seat exceeded its time. Nobody knows how late a missing
+        answer would have been. So the seat then must also have waited for half of the charged time,
+        and an agent that sleeps gains nothing.
+
+        Returns None if the seat itself was late. If the box ran out of memory meanwhile, returns
+        that fault of the agent.
+        """
+        now = self._move_costs.unforgiven_now_seconds
+        unforgiven = self._move_costs.unforgiven_before_seconds + now
+        if not self._timing.forgives_host or unforgiven <= max(0.0, over_seconds):
+            return None
+        if question.answer is None and now < question.cost.charged_seconds / 2:
+            return None
+        self._process.end()
+        fault = self._process.memory_fault(step)
+        if fault is not None:
+            return fault
+        waited = self._timing.waiting_seconds + unforgiven
+        raise HostTooSlow(
+            f"seat {self.index + 1} waited {waited:.1f} s for a core in this episode and was late"
+            f" in step {step}; this host is too slow for this season"
+        )

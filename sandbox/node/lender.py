@@ -409,15 +409,16 @@ class BoxLender:
         except HostFault as fault:
             return fault
         out_of_memory = ended.out_of_memory or self._out_of_memory(place)
+        report = _end_report(ended, place, out_of_memory=out_of_memory)
         if not self._launcher.reusable:
             self._pool.discard(place, wait=True)
-            return _end_report(ended, place, out_of_memory, clean=True)
+            return {**report, "clean": True}
         if ended.clean and not out_of_memory:
             self._pool.give_back(place)
         else:
             _print_line(f"box {place.box.spec.name} is thrown away after a match")
             self._pool.discard(place)
-        return _end_report(ended, place, out_of_memory, clean=ended.clean)
+        return report
 
     def _report_lost_box(self, place: PooledBox, fault: HostFault) -> dict[str, Any]:
         """The report of a seat whose box no longer answers."""
@@ -430,7 +431,7 @@ class BoxLender:
         # The agent may have done this to its box, so it is not the host's fault.
         _print_line(f"box {place.box.spec.name} was lost in a match: {fault}")
         lost = MatchEnd(None, None, out_of_memory, [], False)
-        return _end_report(lost, place, out_of_memory, clean=False)
+        return _end_report(lost, place, out_of_memory=out_of_memory)
 
     def _out_of_memory(self, place: PooledBox) -> bool:
         # A box is thrown away after its first such kill, so any count is this match's.
@@ -444,15 +445,7 @@ def _on_gpu(seat: RequestedSeat | BundleRefused, gpu: Gpu | None) -> RequestedSe
     return replace(seat, key=seat.key._replace(gpu=gpu))
 
 
-def _end_report(
-    ended: MatchEnd, place: PooledBox, out_of_memory: bool, *, clean: bool
-) -> dict[str, Any]:
-    return {
-        "op": "ended",
-        "exit_code": ended.exit_code,
-        "signal": ended.signal,
-        "out_of_memory": out_of_memory,
-        "log": ended.log,
-        "clean": clean,
-        "exceeded_gpu_mb": place.exceeded_gpu_mb,
-    }
+def _end_report(ended: MatchEnd, place: PooledBox, *, out_of_memory: bool) -> dict[str, Any]:
+    gpu_mb = place.exceeded_gpu_mb
+    ended = replace(ended, out_of_memory=out_of_memory, exceeded_gpu_mb=gpu_mb)
+    return {"op": "ended", **vars(ended)}

@@ -6,6 +6,7 @@ import json
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +94,7 @@ def played(
         if fork is None:
             match = referee.play_episode(request)
         else:
-            match = referee.continue_episode(request, fork)
+            match = referee.play_episode(replace(request, fork=fork))
     assert all(seat.reason is None for seat in match.seats), match.seats
     return from_bytes(to_bytes(match.episode))
 

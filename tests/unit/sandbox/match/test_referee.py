@@ -317,7 +317,7 @@ def test_none_warning_of_a_fork_counts_only_the_agents_own_moves(
 
     record = referee.play_episode(request(rules, [Slow(0), Slow(0)])).episode
     fork = Fork(record, len(record.steps) - steps, bytes(16), {0: by_hand})
-    played = referee.continue_episode(request({}, [Slow(0, b"null"), Slow(0)]), fork)
+    played = referee.play_episode(replace(request({}, [Slow(0, b"null"), Slow(0)]), fork=fork))
     reason = played.seats[0].reason
     assert reason is None if warning is None else str(reason).startswith(warning)
     assert played.seats[1].reason is None
@@ -341,11 +341,17 @@ def test_before_a_fork_no_seat_spends_the_recorded_bank_again_in_each_step(
     ).episode
     fork = Fork(record, len(record.steps) - 1, bytes(16))
     loans = [Slow(0.12), Slow(0)]
-    played = referee.continue_episode(
+    played = referee.play_episode(
         EpisodeRequest(
-            GEESE, {}, clock, bytes(16), loans, max_parallel_seats=2, stop_after_seconds=60
-        ),
-        fork,
+            GEESE,
+            {},
+            clock,
+            bytes(16),
+            loans,
+            max_parallel_seats=2,
+            stop_after_seconds=60,
+            fork=fork,
+        )
     )
     assert [seat.verdict for seat in played.seats] == [Verdict.TIMEOUT, Verdict.DONE]
     step = played.seats[0].failed_step
