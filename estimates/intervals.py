@@ -13,8 +13,9 @@ def half_width(sigma: float) -> float:
     return Z95 * sigma
 
 
-def wilson_interval(successes: float, trials: float, z: float = Z95) -> tuple[float, float]:
-    """Returns Wilson's score interval of a rate, 95 % by default; (0, 1) without trials."""
+def wilson_interval(successes: float, trials: float) -> tuple[float, float]:
+    """Returns Wilson's 95 % score interval of a rate; (0, 1) without trials."""
+    z = Z95
     if trials <= 0:
         return 0.0, 1.0
     rate = successes / trials

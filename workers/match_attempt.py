@@ -207,7 +207,7 @@ def play_match(
     claim may raise psycopg.Error or ProtocolError. The lease file may raise OSError; then the lease
     runs out.
     """
-    if not _wait_for_node(worker_context):
+    if not _socket_answers(worker_context.settings.node_socket):
         return "no_node"  # not claimed: costs no attempt, and the message comes again
     if not worker_context.storage.answers(worker_context.blobs):
         return "no_storage"
@@ -235,12 +235,10 @@ def _play_claimed(worker_context: WorkerContext, order: MatchOrder) -> str:
             outcome = _play_attempt(worker_context, order)
         except SeatsAway as away:
             outcome = _void_match(worker_context, order, away.reasons)
-        except GameFault as error:
+        except (GameFault, GameError) as error:
             outcome = _fail_attempt(worker_context, order, "game", error)
         except HostFault as error:
             outcome = _fail_attempt(worker_context, order, "host", error)
-        except GameError as error:
-            outcome = _fail_attempt(worker_context, order, "game", error)
         except Exception as error:
             outcome = _fail_attempt(worker_context, order, "worker", error)
         seconds = unrenewed_seconds()
@@ -273,7 +271,10 @@ def _play_attempt(worker_context: WorkerContext, order: MatchOrder) -> str:
             order.configuration if fork is None else fork.episode.configuration,
             Clock.from_json(order.clock if fork is None else fork.episode.clock),
             order.seed,
-            lineup=_seat_requests(order, bundles),
+            lineup=[
+                SeatRequest(profile, bundle, order.memory_mb)
+                for profile, bundle in zip(order.profiles, bundles, strict=True)
+            ],
             number=order.attempt,
             excused_seats=order.excused_seats,
             stops_at_fault=order.kind is MatchKind.VALIDATION,
@@ -292,13 +293,6 @@ def _read_fork(worker_context: WorkerContext, order: ForkOrder) -> Fork:
     replay = worker_context.storage.retry(lambda: b"".join(blobs.open(order.replay_digest)))
     moves = {seat: tuple(given) for seat, given in order.moves.items()}
     return Fork(from_bytes(replay), order.step, order.seed, moves)
-
-
-def _seat_requests(order: MatchOrder, bundles: Sequence[Path | BinaryIO]) -> list[SeatRequest]:
-    return [
-        SeatRequest(profile, bundle, order.memory_mb)
-        for profile, bundle in zip(order.profiles, bundles, strict=True)
-    ]
 
 
 @contextlib.contextmanager
@@ -445,12 +439,8 @@ def _retry_report(worker_context: WorkerContext, report: Callable[[db.Connection
             time.sleep(0.2)
 
 
-def _wait_for_node(worker_context: WorkerContext) -> bool:
-    """Waits a little for a restarting node, before this attempt begins."""
-    return _socket_answers(worker_context.settings.node_socket)
-
-
 def _socket_answers(socket: Path) -> bool:
+    """Waits a little for a restarting node or remote daemon, before this attempt begins."""
     deadline = time.monotonic() + NODE_PAUSE_SECONDS
     while True:
         record_answer()  # waiting for a node is no stall

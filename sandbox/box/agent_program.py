@@ -347,23 +347,32 @@ def _run_script(path: str, words: list[str], environment: dict[str, str]) -> int
     return code
 
 
-class LinesAgent:
-    """An agent whose program reads and writes lines."""
+class _TalkingAgent:
+    """An agent whose program reads standard input and writes standard output."""
 
     def __init__(self, manifest: Manifest, agent_dir: str) -> None:
         self._manifest, self._agent_dir = manifest, agent_dir
-        self._program: AgentProgram | None = None
+        self._program: AgentProgram
 
     def start(self, told: dict[str, Any]) -> None:
-        self._program = AgentProgram(
-            self._manifest, self._agent_dir, program_environment(), talks=True
-        )
+        environment = program_environment()
+        self._told = told
+        self._program = AgentProgram(self._manifest, self._agent_dir, environment, talks=True)
+
+    def end(self, observation: dict[str, Any]) -> None:
+        """Nothing: the contract has no end message."""
+
+
+class LinesAgent(_TalkingAgent):
+    """An agent whose program reads and writes lines."""
+
+    def start(self, told: dict[str, Any]) -> None:
+        super().start(told)
         start = {"type": "start", "configuration": told["configuration"], "seed": told["seed"]}
         self._program.write_stdin(json_line(start) + "\n")
 
     def move(self, observation: dict[str, Any]) -> Any:
         program = self._program
-        assert program is not None
         said = program.unasked()
         if said:
             raise ContractBroken(
@@ -386,9 +395,6 @@ class LinesAgent:
                 is_invalid=True,
             ) from None
 
-    def end(self, observation: dict[str, Any]) -> None:
-        """Nothing: the contract has no end message."""
-
 
 def program_environment() -> dict[str, str]:
     """A program's environment: a copy of the child's own."""
@@ -409,20 +415,10 @@ def printable(said: bytes) -> str:
 NEEDED = frozenset({"round", "width", "height", "max_rounds", "you", "field", "living"})
 
 
-class RiddlesAgent:
+class RiddlesAgent(_TalkingAgent):
     """An agent whose program speaks the text protocol."""
 
-    def __init__(self, manifest: Manifest, agent_dir: str) -> None:
-        self._manifest, self._agent_dir = manifest, agent_dir
-        self._program: AgentProgram | None = None
-        self._clock: dict[str, float] = {}
-        self._has_settings = False
-
-    def start(self, told: dict[str, Any]) -> None:
-        self._clock = told["clock"]
-        self._program = AgentProgram(
-            self._manifest, self._agent_dir, program_environment(), talks=True
-        )
+    _has_settings = False
 
     def move(self, observation: dict[str, Any]) -> Any:
         if not observation.keys() >= NEEDED:
@@ -431,9 +427,8 @@ class RiddlesAgent:
                 is_gone=True,
             )
         program = self._program
-        assert program is not None
         program.unasked()
-        free = self._clock["act_seconds"]
+        free = self._told["clock"]["act_seconds"]
         bank_ms = round(1000 * (free + observation["remainingOverageTime"]))
         words = [] if self._has_settings else self._settings(observation)
         self._has_settings = True
@@ -443,11 +438,8 @@ class RiddlesAgent:
         line = lines[-1].decode("utf-8", "replace").strip()
         return "pass" if line == "no_moves" else line
 
-    def end(self, observation: dict[str, Any]) -> None:
-        """Nothing: the contract has no end message."""
-
     def _settings(self, observation: dict[str, Any]) -> list[str]:
-        clock, you = self._clock, observation["you"]
+        clock, you = self._told["clock"], observation["you"]
         a_move_ms = round(1000 * (clock["act_seconds"] + clock["increment_seconds"]))
         return [
             "settings player_names player0,player1",

@@ -27,12 +27,12 @@ class ConnectionClosed(WireError):
     """The other side closed the connection between two frames."""
 
 
-def encode_frame(message: dict[str, Any], cap: int = CONTROL_CAP) -> bytes:
-    """Encode one frame. Raises WireError if its body is longer than ``cap`` bytes."""
+def encode_frame(message: dict[str, Any]) -> bytes:
+    """Encode one frame. Raises WireError if its body is longer than CONTROL_CAP bytes."""
     text = json.dumps(message, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     body = text.encode("utf-8", "replace")
-    if len(body) > cap:
-        raise WireError(f"a frame of {len(body)} bytes is over the limit of {cap}")
+    if len(body) > CONTROL_CAP:
+        raise WireError(f"a frame of {len(body)} bytes is over the limit of {CONTROL_CAP}")
     return HEADER.pack(len(body)) + body
 
 
@@ -41,11 +41,10 @@ def send_frame(
     message: dict[str, Any],
     fds: tuple[int, ...] = (),
     *,
-    cap: int = CONTROL_CAP,
     deadline: float | None = None,
 ) -> None:
     """Write one frame; descriptors go with its first byte. ``deadline`` is monotonic."""
-    data = encode_frame(message, cap)
+    data = encode_frame(message)
     try:
         _set_timeout(sock, deadline)
         if fds:

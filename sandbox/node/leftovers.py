@@ -33,11 +33,13 @@ def remove_leftovers(run_dir: Path, socket_path: Path | None, state_dir: Path, n
             socket_path.unlink(missing_ok=True)
 
 
-def wait_for_lock(run_dir: Path, seconds: float = LOCK_SECONDS) -> int:
+def wait_for_lock(run_dir: Path) -> int:
     """Take the daemon's lock once its predecessor has ended. Raises HostFault if that takes too
     long.
     """
-    return lock_file(run_dir / "node.lock", f"run-dir: another node runs in {run_dir}", seconds)
+    return lock_file(
+        run_dir / "node.lock", f"run-dir: another node runs in {run_dir}", LOCK_SECONDS
+    )
 
 
 def _node_answers(path: Path) -> bool:
