@@ -19,7 +19,7 @@ from itertools import count
 from random import Random
 from typing import Any, Final
 
-from games.episode import Episode, EpisodeError, Step, from_bytes, states, to_bytes
+from games.episode import Episode, EpisodeError, Step, from_bytes, move_json, states, to_bytes
 from games.frames import parse_frame, uses_format
 from games.protocol import (
     FAULTS,
@@ -364,7 +364,7 @@ class ConformancePlayer:
         game, found = self._game, self._found
         steps = tuple(
             Step(
-                moves=tuple(_move_json(moves.get(seat)) for seat in range(seats)),
+                moves=tuple(move_json(moves.get(seat)) for seat in range(seats)),
                 chance=event,
                 charged_seconds=(None,) * seats,
                 bank_seconds=(None,) * seats,
@@ -423,10 +423,6 @@ class _GameRecord:
 def random_generators(seed: int, where: str) -> tuple[Random, Random]:
     """The episode's generator, and the generator of its random players."""
     return Random(f"{seed} {where}"), Random(f"{seed} {where} answers")  # noqa: S311
-
-
-def _move_json(move: Json | Verdict | None) -> Json:
-    return {"fault": str(move)} if isinstance(move, Verdict) else move
 
 
 MOST_COUNTS: Final = 6

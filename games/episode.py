@@ -256,20 +256,20 @@ def check_episode(game: Game[Any], episode: Episode, chance: Random) -> Outcome:
 
 def _check(game: Game[Any], episode: Episode, random: Random) -> Outcome:
     state, chance = game.reset(episode.configuration, episode.seats, random)
-    _require(_as_json(chance) == episode.chance, "another start than the seed gives")
+    _require(as_json(chance) == episode.chance, "another start than the seed gives")
     out: dict[int, Verdict] = {}
     for number, step in enumerate(episode.steps, start=1):
         to_move = game.to_move(state)
         _require(bool(to_move), f"step {number}: the game was over")
         moves = _moves(game, state, step, number, out)
         state, chance = game.step(state, moves, random)
-        _require(_as_json(chance) == step.chance, f"step {number}: other chance than the seed's")
+        _require(as_json(chance) == step.chance, f"step {number}: other chance than the seed's")
     _require(not game.to_move(state), "the game was not over")
     outcome = game.outcome(state)
     if outcome is None:
         raise EpisodeError("the game has no outcome")
     _require(tuple(outcome.placements) == episode.placements, "other placements")
-    _require(_as_json(outcome.rewards) == list(episode.rewards), "other rewards")
+    _require(as_json(outcome.rewards) == list(episode.rewards), "other rewards")
     _require(tuple(map(str, outcome.verdicts)) == episode.verdicts, "other verdicts")
     return outcome
 
@@ -297,7 +297,7 @@ def _moves(
             continue
         _require(seat not in out, f"{where}: a move after a fault")
         moves[seat] = game.parse(state, seat, recorded)
-        _require(_as_json(moves[seat]) == recorded, f"{where}: a move in another form")
+        _require(as_json(moves[seat]) == recorded, f"{where}: a move in another form")
     return moves
 
 
@@ -308,9 +308,14 @@ def _check_time(step: Step, seat: int, where: str) -> None:
         _require(is_number and math.isfinite(charged) and charged >= 0, f"{where}: no time")
 
 
-def _as_json(value: Json) -> Json:
-    """The value as a record has it."""
-    return json.loads(json.dumps(value))
+def as_json(value: Json | Verdict) -> Json:
+    """The value as a record has it. A fault is an object."""
+    return json.loads(json.dumps(move_json(value)))
+
+
+def move_json(move: Json | Verdict) -> Json:
+    """A move or a fault, as a record has it."""
+    return {"fault": str(move)} if isinstance(move, Verdict) else move
 
 
 def _require(holds: bool, reason: str) -> None:

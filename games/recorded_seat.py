@@ -6,12 +6,11 @@ and its moves are compared with the recorded ones. Its answers change nothing in
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from games.episode import Episode, EpisodeError, states
+from games.episode import Episode, EpisodeError, as_json, states
 from games.protocol import Game, Json, S
 
 
@@ -74,6 +73,6 @@ def differences(
     canonical form or a fault such as ``{"fault": "ERROR"}``.
     """
     for question in questions(game, episode, seat):
-        own = json.loads(json.dumps(answer(question)))  # as a record has it
+        own = as_json(answer(question))
         if own != question.move:
             yield Difference(question.step, question.observation, question.move, own)

@@ -23,7 +23,7 @@ from time import monotonic
 from typing import Any, Final, TypeVar
 
 from estimates.intervals import wilson_interval
-from games.episode import Episode, to_bytes
+from games.episode import Episode, move_json, to_bytes
 from games.forks import Fork
 from games.kaggle_formats import GAME_NAMES, episode_json, log_json
 from games.protocol import Game, Json, Verdict
@@ -372,14 +372,14 @@ class AgentInSeat:
         An agent that has ended gives its fault again. Raises HostFault if the node failed.
         """
         if self._seat.fault is not None:
-            return _fault_json(self._seat.fault.verdict)
+            return move_json(self._seat.fault.verdict)
         self._seat.bank.left_seconds = question.bank_seconds
         asked = self._seat.build_move_question(question.step, dict(question.observation))
         if isinstance(asked, Verdict):
-            return _fault_json(asked)
+            return move_json(asked)
         self._ask(asked)
         move = self._seat.judge_answer(question.step, asked, self._parser(question.state))
-        return _fault_json(move) if isinstance(move, Verdict) else move
+        return move_json(move)
 
     def printed(self) -> Mapping[int, Mapping[str, str]]:
         """What the agent printed, as ``stdout`` and ``stderr`` by step. Ends the agent."""
@@ -396,7 +396,3 @@ class AgentInSeat:
             ask_all([question], self._own, self._stop_at)
         except StopReached:
             raise HostFault("the agent and this machine took too long together") from None
-
-
-def _fault_json(verdict: Verdict) -> Json:
-    return {"fault": str(verdict)}

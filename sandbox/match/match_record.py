@@ -38,7 +38,7 @@ from typing import Any, Final
 
 import msgspec
 
-from games.episode import Episode, Step
+from games.episode import Episode, Step, as_json, move_json
 from games.protocol import Game, Json, Outcome, Verdict, placements_from_scores
 from sandbox.match.clock import Clock
 from sandbox.match.loans import MoveLog
@@ -129,7 +129,7 @@ class RecordComparison:
 
     def add(self, step: int, recorded: Json, own: Json | Verdict) -> None:
         """Count a move of the agent."""
-        own = json.loads(json.dumps(_move_json(own)))  # as a record has it
+        own = as_json(own)
         self.compared += 1
         if own != recorded:
             self.different += 1
@@ -238,7 +238,7 @@ class EpisodeRecord:
         banks = {seat: round(answer.bank_seconds, 6) for seat, answer in answers.items()}
         self._steps.append(
             Step(
-                moves=tuple(_move_json(moves[seat]) if seat in moves else None for seat in seats),
+                moves=tuple(move_json(moves[seat]) if seat in moves else None for seat in seats),
                 chance=chance,
                 charged_seconds=tuple(map(charged.get, seats)),
                 bank_seconds=tuple(map(banks.get, seats)),
@@ -306,10 +306,6 @@ def _cost_json(cost: MoveCost) -> dict[str, float | None]:
 def _rounded(seconds: float) -> float:
     """Whole microseconds. Most durations in a log are zero, and rounding is slow."""
     return round(seconds, 6) if seconds else 0.0
-
-
-def _move_json(move: Json | Verdict) -> Json:
-    return {"fault": str(move)} if isinstance(move, Verdict) else move
 
 
 def _texts_by_step(
