@@ -18,7 +18,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from games import external
-from ladder.database import db
+from ladder.database import db, migrate
 from ladder.errors import Invalid, LadderError
 from ladder.settings import Settings, SetupSettings
 from sandbox.errors import HostFault
@@ -141,12 +141,12 @@ class LocalInstance(ProcessSupervisor):
     def _prepare_database(self) -> None:
         """Updates the database and creates the demo leagues if wanted.
 
-        Applies all migrations to an embedded database: no process of the previous version uses it.
+        Applies all migrations to an embedded database: no other process uses it.
         """
         self.say("preparing the database")
         try:
             db.require_reachable(self.settings.database_url)
-            setup.update_database(self.settings.database_url, after=self._embedded)
+            migrate.migrate(self.settings.database_url, after=self._embedded)
         except LadderError as error:
             raise StartError(str(error)) from None
         if self._embedded:

@@ -16,8 +16,6 @@ from pathlib import Path
 from ladder.database import db, migrate
 from ladder.database.blobs import open_blobs
 from ladder.errors import LadderError
-from ladder.leagues import stored_names
-from ladder.people import competitors
 from ladder.settings import Settings, SetupSettings
 from ladder.telemetry import log_event
 from services import demo
@@ -66,7 +64,7 @@ def set_up(settings: SetupSettings, options: argparse.Namespace) -> None:
             options.notifier_password_file, settings.notifier_password
         ),
     }
-    migrated = update_database(settings.database_url)
+    migrated = migrate.migrate(settings.database_url)
     with db.connect(settings.database_url) as conn:
         for role, password in passwords.items():
             if password:
@@ -80,16 +78,6 @@ def set_up(settings: SetupSettings, options: argparse.Namespace) -> None:
     if options.demo:
         token = seed_demo(settings, options.token_file)
         print(f"a player's token: {options.token_file or token}")
-
-
-def update_database(url: str, *, after: bool = False) -> migrate.MigrationResult:
-    """Migrates, then updates the rows of an earlier version. Raises LadderError."""
-    migrated = migrate.migrate(url, after=after)
-    with db.connect(url, autocommit=True) as conn:
-        conn.execute(migrate.LOCK_WAIT)
-        stored_names.update_stored_names(conn)
-        migrate.try_while_busy(lambda: competitors.fill_season_competitors(conn))
-    return migrated
 
 
 def _read_password(file: Path | None, password: str) -> str:

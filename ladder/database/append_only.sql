@@ -3,21 +3,12 @@
 --
 -- One act may change them: the erasing of a deleted account (ladder/privacy). It sets peck.erasing in
 -- its transaction. Then it may change the free texts that the trigger names, and nothing else.
---
--- A file NNNN_fill_*.sql gives old rows the value of a new column. It sets peck.filling to the name of
--- the column. Then it may give rows a value there that have none, and change nothing else.
 
 -- Refuses the statement with error code PK002. Arguments: the table, then the columns of free text.
 create or replace function refuse_change() returns trigger language plpgsql as $$
-declare
-    v_filled text := current_setting('peck.filling', true);
 begin
     if tg_op = 'UPDATE' and tg_nargs > 1 and current_setting('peck.erasing', true) = 'on'
        and to_jsonb(new) - tg_argv[1:] = to_jsonb(old) - tg_argv[1:] then
-        return new;
-    end if;
-    if tg_op = 'UPDATE' and to_jsonb(old) -> v_filled = 'null'
-       and to_jsonb(new) - v_filled = to_jsonb(old) - v_filled then
         return new;
     end if;
     raise exception '% of % refused: rows of the record are never changed', tg_op, tg_argv[0]

@@ -1,18 +1,3 @@
--- An entry that is no longer paused has no cause of a pause. The site of the previous release
--- pauses entries without a cause, with one of two reasons.
-create or replace function keep_pause_cause() returns trigger language plpgsql as $$
-begin
-    new.pause_cause := case
-        when new.state <> 'paused' then null
-        when new.reason = 'all people of its team are blocked; ask an administrator' then 'team_blocked'
-        else 'unreachable' end;
-    return new;
-end $$;
-
-create or replace trigger entries_pause_cause before update of state on entries for each row
-    when ((new.state = 'paused') <> (new.pause_cause is not null))
-    execute function keep_pause_cause();
-
 -- -------------------------------------------------------------------------------------------------
 -- Times and reasons of remote entries
 -- -------------------------------------------------------------------------------------------------
@@ -323,7 +308,6 @@ $$;
 
 -- Postgres lets everybody execute a new function, so that right is revoked. Workers call none of these.
 revoke execute on function
-    keep_pause_cause(),
     entry_await_validation(text, text, double precision),
     entry_hasten_validation(text, text[]),
     entry_revive(text, date),

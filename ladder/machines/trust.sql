@@ -95,30 +95,7 @@ begin
     select id from woken order by turn, id;
 end $$;
 
--- Functions of the previous version, which an update must not drop while its processes run. Nothing here
--- calls them.
-create or replace function machine_rank(p_tier text) returns integer
-language sql immutable as $$
-    select array_position(array['trusted', 'member', 'volunteer'], p_tier)
-$$;
-
-create or replace function lease_tier(m matches) returns integer
-language sql stable set search_path = public, pg_temp as $$
-    select case
-        when m.kind not in ('rated', 'scrim') or m.rejudges is not null or m.attempt > 0 then 1
-        when m.kind = 'scrim' and m.scrim_id is null and m.queue <> 'open' then 1
-        when not exists (select 1 from seasons s join leagues l on l.id = s.league_id
-                          where s.id = m.season_id and l.visibility = 'public') then 1
-        when m.scrim_id is not null and exists (
-            select 1 from forks where scrim_id = m.scrim_id) then 1
-        else (select coalesce(min(machine_rank(a.machine_tier)), 1)
-                from seats t join agents a on a.id = t.agent_id where t.match_id = m.id)
-    end
-$$;
-
 revoke execute on function
-    machine_rank(text),
-    lease_tier(matches),
     machine_tier(text),
     lease_is_open(matches),
     lease_allows(text, matches),

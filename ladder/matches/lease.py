@@ -85,13 +85,10 @@ def waiting_matches(conn: Connection, worker: str, most: int) -> list[MatchId]:
 def _match_order(order: dict[str, Any] | None) -> MatchOrder | None:
     if order is None:
         return None
-    excused = order.pop("needs_everybody")
-    if isinstance(excused, bool):  # the functions of the previous release
-        excused = range(len(order["profiles"])) if excused else ()
     return MatchOrder(
         **{
             **order,
-            "excused_seats": frozenset(excused),
+            "excused_seats": frozenset(order["excused_seats"]),
             "kind": MatchKind(order["kind"]),
             "seed": bytes.fromhex(order["seed"]),
             "profiles": tuple(order["profiles"]),

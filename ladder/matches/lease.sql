@@ -179,13 +179,6 @@ begin
     return null;
 end $$;
 
--- Workers of the previous version call this every 5 seconds. False: the worker must register again.
--- The next version no longer has it here, and drops it in a migration after the roll-out.
-create or replace function lease_heartbeat(p_worker text) returns boolean
-language sql security definer set search_path = public, pg_temp as $$
-    select lease_alive(p_worker) is not null
-$$;
-
 -- -------------------------------------------------------------------------------------------------
 -- 2. The scheduler wakes workers
 -- -------------------------------------------------------------------------------------------------
@@ -393,8 +386,7 @@ begin
                'seed', encode(m.seed, 'hex'), 'lease_seconds', m.lease_seconds,
                'profiles', (select jsonb_agg(profile order by seat) from seats
                              where match_id = m.id),
-               -- The excused seats. Workers of the previous release read only whether there are any.
-               'needs_everybody', (
+               'excused_seats', (
                    select coalesce(jsonb_agg(t.seat order by t.seat), '[]')
                      from seats t left join entries e on e.id = t.entry_id
                     where t.match_id = m.id and t.profile = 'remote' and v_is_void_without
@@ -844,16 +836,6 @@ begin
     return true;
 end $$;
 
--- Workers of the previous release call this one.
-create or replace function lease_fail(
-    p_match text, p_attempt integer, p_worker text, p_fault text, p_detail text
-) returns boolean
-language sql security definer set search_path = public, pg_temp as $$
-    select lease_fail(p_match, p_attempt, p_worker, p_fault,
-                      case split_part(p_detail, ':', 1) when 'BoxLate' then 'no_box'
-                           when 'HostTooSlow' then 'slow_host' end, p_detail)
-$$;
-
 -- Voids a match whose remote agents in excused seats (lease_claim) are unreachable. In a rated
 -- match each of their entries gets a strike. An entry that rests or is paused has to answer more instead.
 -- p_reasons maps seat to reason. False: the worker no longer held the match.
@@ -948,17 +930,6 @@ begin
         lease_requeue_or_void(v_ids, 'void', null, null, p_reason, p_cause), 1), 0);
 end $$;
 
--- The site and the scheduler of the previous release call this one.
-create or replace function lease_void(p_ids text[], p_reason text) returns integer
-language sql security definer set search_path = public, pg_temp as $$
-    select lease_void(p_ids, case when p_reason = 'not validated in time' then 'overdue'
-                                  when p_reason like '%was cancelled' then 'called_off'
-                                  when p_reason like 'the rejudgement was %' then 'called_off'
-                                  when p_reason like 'the entry was %' then 'entry_left'
-                                  when p_reason like 'the owner %' then 'entry_left'
-                                  else 'not_needed' end, p_reason)
-$$;
-
 -- -------------------------------------------------------------------------------------------------
 -- 8. What 6 and 7 share
 -- -------------------------------------------------------------------------------------------------
@@ -1037,15 +1008,6 @@ begin
     return v_gone;
 end $$;
 
--- The site of the previous release calls this one to end the leases of a machine.
-create or replace function lease_requeue_or_void(
-    p_ids text[], p_ended text, p_fault text, p_detail text, p_void boolean
-) returns text[]
-language sql security definer set search_path = public, pg_temp as $$
-    select lease_requeue_or_void(p_ids, p_ended, p_fault, null, p_detail,
-                                 case when p_void then 'not_needed' end)
-$$;
-
 -- -------------------------------------------------------------------------------------------------
 -- 9. Who may call
 -- -------------------------------------------------------------------------------------------------
@@ -1059,7 +1021,6 @@ revoke execute on function
     lease_most_slots(),
     lease_register(jsonb),
     lease_alive(text),
-    lease_heartbeat(text),
     lease_fits(workers, matches),
     lease_wake(text, integer, double precision),
     lease_within_half(bigint),
@@ -1076,26 +1037,21 @@ revoke execute on function
     lease_decide_entry(matches),
     lease_count_scrim(text, integer, integer),
     lease_fail(text, integer, text, text, text, text),
-    lease_fail(text, integer, text, text, text),
     remote_unreachable(text, integer, text, jsonb),
     lease_reap(integer),
     lease_expire(integer),
     lease_void(text[], text, text),
-    lease_void(text[], text),
-    lease_requeue_or_void(text[], text, text, text, text, text),
-    lease_requeue_or_void(text[], text, text, text, boolean)
+    lease_requeue_or_void(text[], text, text, text, text, text)
 from public, peck_worker;
 
 grant execute on function
     lease_register(jsonb),
     lease_alive(text),
-    lease_heartbeat(text),
     lease_claim(text, text),
     lease_claim_next(text, text),
     lease_waiting(text, integer),
     lease_renew(text[], integer[]),
     lease_finish(text, integer, text, jsonb, jsonb, text, text, text),
     lease_fail(text, integer, text, text, text, text),
-    lease_fail(text, integer, text, text, text),
     remote_unreachable(text, integer, text, jsonb)
 to peck_worker, peck_machine;

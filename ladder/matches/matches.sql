@@ -28,21 +28,13 @@ language sql immutable parallel safe as $$
                   1, 16)
 $$;
 
--- Adds the pairs of new seats. A statement inserts all seats of its matches. The previous release
--- inserts seats one by one, in their order; the second branch is for it.
+-- Adds the pairs of new seats. A statement inserts all seats of its matches.
 create or replace function add_meetings() returns trigger language plpgsql as $$
 begin
-    if exists (select 1 from added where seat = 0) then
-        insert into meetings (match_id, pair)
-        select a.match_id, pair_of(a.agent_id, t.agent_id)
-          from added a join added t on t.match_id = a.match_id and t.seat < a.seat
-        on conflict do nothing;
-    else
-        insert into meetings (match_id, pair)
-        select a.match_id, pair_of(a.agent_id, t.agent_id)
-          from added a join seats t on t.match_id = a.match_id and t.seat < a.seat
-        on conflict do nothing;
-    end if;
+    insert into meetings (match_id, pair)
+    select a.match_id, pair_of(a.agent_id, t.agent_id)
+      from added a join added t on t.match_id = a.match_id and t.seat < a.seat
+    on conflict do nothing;
     return null;
 end $$;
 

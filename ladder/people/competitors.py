@@ -84,20 +84,6 @@ def refuse_blocked_people(conn: Connection, team_id: TeamId, user_ids: Sequence[
         raise Conflict(f"a host blocked {name} from a league in which this team competes")
 
 
-def fill_season_competitors(conn: Connection) -> None:
-    """Adds the people of entries that an earlier version made; repeat it as often as you like.
-
-    A person of two competing teams competes for the one that entered first.
-    """
-    query = """insert into season_competitors (season_id, user_id, team_id)
-        select distinct on (e.season_id, m.user_id) e.season_id, m.user_id, e.team_id
-        from entries e join memberships m on m.team_id = e.team_id
-        join seasons s on s.id = e.season_id
-        where not e.is_anchor and s.state <> 'finished'
-        order by e.season_id, m.user_id, e.created_at, e.id on conflict do nothing"""
-    conn.execute(query)
-
-
 def _refuse_staff(conn: Connection, team_id: TeamId) -> None:
     """Raises Conflict if a member is or was grader or commentator where the team competes.
 

@@ -17,11 +17,12 @@ import typer
 from ladder.database import db
 from ladder.database.blobs import BlobsUnavailable, open_blobs
 from ladder.database.erased_blobs import BlobReport, check_blobs, delete_unnamed
+from ladder.database.migrate import migrate as update_database
 from ladder.errors import Conflict, Invalid, LadderError
 from ladder.ids import SeasonId
 from ladder.ratings import fitting, standing_versions
 from ladder.settings import Settings
-from services import demo, embedded_servers, setup
+from services import demo, embedded_servers
 from services.cli.administration import admin
 from services.cli.display import AsJson, print_json, stderr, stdout, table
 from services.environment_variables import CHECKOUT
@@ -204,7 +205,7 @@ def migrate(
                 "its state folder"
             )
         db.require_reachable(url)
-        migrated = setup.update_database(url, after=after)
+        migrated = update_database(url, after=after)
     if as_json:
         print_json({"applied": migrated.applied, "waiting": migrated.waiting})
         return

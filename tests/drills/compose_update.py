@@ -37,7 +37,7 @@ from tests.compose_project import CHECKOUT, Deployment
 from tests.update_steps import update_steps
 from tests.waiting import wait_until
 
-EARLIER: Final = "0121fbac"
+SCHEMA: Final = "ladder/database/schema.sql"
 LEAGUE: Final = "game-of-life-and-death"  # its matches are short
 AGENT: Final = (CHECKOUT / "agents" / "battlesnake" / "grazer" / "main.py").read_bytes()
 UPLOAD_SECONDS: Final = 4.0
@@ -193,9 +193,11 @@ class Operator:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--from", dest="earlier", default=EARLIER, metavar="COMMIT")
+    parser.add_argument("--from", dest="earlier", default="HEAD", metavar="COMMIT")
     parser.add_argument("--visitors", type=int, default=2)
     options = parser.parse_args()
+    if first_schema(options.earlier) != first_schema("HEAD"):
+        parser.error(f"--from {options.earlier}: it has another {SCHEMA}, so no update is possible")
     print(describe_machine())
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="peck-update-")))
@@ -310,12 +312,19 @@ def prepare(load: Load) -> list[Callable[[], None]]:
 
 def add_column_to_every_table(migrations: Path) -> None:
     """Writes a migration with a new column for each table."""
-    schema = "".join(file.read_text() for file in sorted(migrations.glob("*.sql")))
+    files = [migrations.parent / "schema.sql", *sorted(migrations.glob("*.sql"))]
+    schema = "".join(file.read_text() for file in files)
     made = re.findall(r"^create table (?:if not exists )?(\w+) \(", schema, re.MULTILINE)
     dropped = set(re.findall(r"^drop table (?:if exists )?(\w+)", schema, re.MULTILINE))
     for number, table in enumerate(sorted({*made} - dropped)):
         text = f"alter table {table} add column drill text not null default '';\n"
         (migrations / f"{9800 + number}_before_drill_{table}.sql").write_text(text)
+
+
+def first_schema(commit: str) -> str:
+    """The first tables of a database of this commit; empty before there was such a file."""
+    command = ["git", "show", f"{commit}:{SCHEMA}"]
+    return subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False).stdout
 
 
 def unpack(command: Sequence[str], folder: Path) -> None:

@@ -41,7 +41,7 @@ def test_peck_migrate_names_the_applied_files(database_url: str, tmp_path: Path)
         conn.execute("drop schema public cascade")
         conn.execute("create schema public")
     first = peck_migrate(tmp_path, database_url)
-    assert first.stdout.splitlines()[0] == "applied 0001_schema.sql", first.stderr
+    assert first.stdout.splitlines()[0] == "applied schema.sql", first.stderr
     assert peck_migrate(tmp_path, database_url, "--after").stdout == "nothing to apply\n"
 
 
@@ -49,7 +49,7 @@ def test_a_database_of_an_earlier_version_is_refused_in_a_sentence(
     database_url: str, tmp_path: Path
 ) -> None:
     with db.connect(database_url, autocommit=True) as conn:
-        conn.execute("update migrations set name = '0001_rows.sql' where name like '0001%'")
+        conn.execute("update migrations set name = '0001_schema.sql' where name = 'schema.sql'")
     by_process = subprocess.run(
         [sys.executable, "-P", "-m", "services.setup"],
         env={**os.environ, "PYTHONPATH": str(CHECKOUT), "PECK_DATABASE_URL": database_url},
@@ -60,7 +60,7 @@ def test_a_database_of_an_earlier_version_is_refused_in_a_sentence(
     for refused in (by_process, peck_migrate(tmp_path, database_url)):
         assert refused.returncode == 1
         [sentence] = refused.stderr.splitlines()
-        assert "made by an earlier version of Pecking Order" in sentence
+        assert "an earlier version of Pecking Order made this database" in sentence
         assert "another folder with --state" in sentence
 
 

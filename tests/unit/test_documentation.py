@@ -33,7 +33,7 @@ INDEX = CHECKOUT / "ARCHITECTURE.md"
 ARCHITECTURE = sorted((CHECKOUT / "docs" / "architecture").glob("*.md"))
 HOW_TO = CHECKOUT / "docs" / "how-to"
 REFERENCE = CHECKOUT / "docs" / "reference"
-MIGRATIONS = CHECKOUT / "ladder" / "database" / "migrations"
+SCHEMA = CHECKOUT / "ladder" / "database" / "schema.sql"
 EGRESS = {f"PECK_EGRESS_{name}" for name in ("ALLOW", "DENY", "PORTS")}
 LAUNCHED_BY_SHELL = {"PECK_PYTHON"}
 MOST_SETTINGS = 42
@@ -127,8 +127,7 @@ def test_command_line_page_lists_every_verb() -> None:
 
 
 def test_glossary_names_places_that_exist() -> None:
-    schema = "".join(path.read_text() for path in MIGRATIONS.glob("*.sql"))
-    tables = set(re.findall(r"^create table (\w+)", schema, re.MULTILINE))
+    tables = set(re.findall(r"^create table (\w+)", SCHEMA.read_text(), re.MULTILINE))
     places = [code(row[-1]) for row in rows(CHECKOUT / "docs" / "glossary.md")]
     missing = [
         place

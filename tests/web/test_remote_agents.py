@@ -54,7 +54,8 @@ def pause(site: Site, entry: EntryId) -> None:
     """Write the rows that three strikes would leave."""
     with connect(site.database_url) as conn:
         conn.execute(
-            "update entries set state = 'paused', activated_at = now(), paused_at = now(),"
+            "update entries set state = 'paused', pause_cause = 'unreachable',"
+            " activated_at = now(), paused_at = now(),"
             " strikes = 3, next_try_at = now() + interval '10 minutes', deadline_at = null,"
             " reason = 'three strikes; the last: no connection within 3 s' where id = %s",
             (entry,),

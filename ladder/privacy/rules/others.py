@@ -72,7 +72,6 @@ RULES: Final = (
         impersonal="id created_by tier owner_id",
     ),
     Rule("migrations", impersonal="name checksum"),
-    Rule("function_files", impersonal="name checksum defines"),
     Rule("erasures", impersonal="user_id team_ids league_ids"),
     Rule("erased_blobs", impersonal="digest"),
 )

@@ -165,7 +165,8 @@ def values_for(world: World, found: dict[str, str], name: str) -> dict[str, Any]
                 return {"entry": found["rejected"]}
             case "resume_entry":
                 conn.execute(
-                    "update entries set state = 'paused', paused_at = now(), next_try_at = now()"
+                    "update entries set state = 'paused', pause_cause = 'unreachable',"
+                    " paused_at = now(), next_try_at = now()"
                     " where id = %s",
                     (found["rejected"],),
                 )

@@ -136,7 +136,8 @@ def test_the_address_of_a_paused_agent_is_resumed(peck: Peck, world: World) -> N
     assert unknown.count("'2017'") == 1
     with world.connect() as conn:
         conn.execute(
-            "update entries set state = 'paused', paused_at = now(), deadline_at = null,"
+            "update entries set state = 'paused', pause_cause = 'unreachable',"
+            " paused_at = now(), deadline_at = null,"
             " reason = 'no connection', next_try_at = now() + interval '1 hour' where id = %s",
             (sent["entry"]["id"],),
         )

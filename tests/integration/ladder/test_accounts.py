@@ -12,7 +12,7 @@ from ladder.database import db
 from ladder.database.db import Connection
 from ladder.enums import Visibility
 from ladder.errors import Conflict, Forbidden, Invalid, NotFound
-from ladder.leagues import invitations, leagues, stored_names, terms
+from ladder.leagues import invitations, leagues, terms
 from ladder.leagues.sign_up import SignUpMode, sign_up
 from ladder.people import device_logins, passwords, sessions, tokens, users
 from ladder.people.device_logins import LoginState
@@ -81,18 +81,6 @@ def test_a_name_that_looks_like_another_is_refused(conn: Connection) -> None:
             ada(conn, name)
     with pytest.raises(Invalid, match="reserved"):
         ada(conn, "Admin")
-
-
-def test_a_user_of_an_earlier_version_is_protected_after_the_set_up(conn: Connection) -> None:
-    for name in ("teacher", "Тeacher"):  # the second with a Cyrillic letter
-        users.create_user(conn, name)
-        conn.execute("update users set look_alike = null")
-    stored_names.update_stored_names(conn)
-    stored_names.update_stored_names(conn)
-    kept = conn.execute("select name from users where look_alike is not null").fetchall()
-    assert kept == [("teacher",)]
-    with pytest.raises(Conflict, match="similar name"):
-        ada(conn, "t.eacher")
 
 
 def test_two_people_cannot_take_one_name_at_once(database_url: str, conn: Connection) -> None:

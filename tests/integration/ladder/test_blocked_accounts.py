@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from ladder.database import migrate
 from ladder.database.db import Connection
 from ladder.entries import blocked_accounts, entries, remote_agents
 from ladder.entries.records import PauseCause
@@ -101,24 +100,6 @@ def test_a_scrim_with_an_entry_of_a_blocked_team_is_refused(contest: Contest) ->
             lineup,
             games=1,
         )
-
-
-@pytest.mark.parametrize(
-    ("reason", "cause"),
-    [(blocked_accounts.REASON, "team_blocked"), ("three strikes; the last: x", "unreachable")],
-)
-def test_entries_that_the_version_before_paused_get_a_cause(
-    contest: Contest, reason: str, cause: str
-) -> None:
-    conn, entry = contest.conn, contest.active()
-    before = "update entries set state = 'paused', reason = %s where id = %s"
-    conn.execute(before, (reason, entry))  # during the roll-out
-    assert entries.get_entry(conn, entry).pause_cause == cause
-    conn.execute("alter table entries drop column pause_cause cascade")
-    for name, text in migrate.migration_files():
-        if name.endswith("pause_cause.sql"):
-            conn.execute(text.encode())
-    assert entries.get_entry(conn, entry).pause_cause == cause
 
 
 def block_team(contest: Contest, entry: EntryId) -> None:

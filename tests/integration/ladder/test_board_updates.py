@@ -61,7 +61,8 @@ class Field:
 
     def pause(self) -> None:
         self.contest.conn.execute(
-            "update entries set state = 'paused', paused_at = now() where id = %s",
+            "update entries set state = 'paused', pause_cause = 'unreachable', paused_at = now()"
+            " where id = %s",
             (self.strong,),
         )
 

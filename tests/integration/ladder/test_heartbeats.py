@@ -37,15 +37,6 @@ def test_a_worker_without_heartbeats_is_live_for_a_limited_time(contest: Contest
     assert [worker.id for worker in workers.live_workers(conn)] == ["w1", "w2"]
 
 
-def test_a_worker_of_the_previous_version_stays_live(contest: Contest) -> None:
-    conn = contest.conn
-    workers.register_worker(conn, hello("w1"))
-    conn.execute("update workers set live_until = now()")
-    assert conn.execute("select lease_heartbeat('w1')").fetchone() == (True,)
-    assert [worker.id for worker in workers.live_workers(conn)] == ["w1"]
-    assert conn.execute("select lease_heartbeat('stranger')").fetchone() == (False,)
-
-
 def test_a_heartbeat_does_not_wait_for_the_disk(contest: Contest) -> None:
     conn = contest.conn
     conn.execute("set synchronous_commit = on")

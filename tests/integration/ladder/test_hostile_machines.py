@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from ladder.database import db, migrate
+from ladder.database import db
 from ladder.database.db import Connection
 from ladder.errors import Conflict, LadderError
 from ladder.machines import lease_blobs, machines
@@ -27,7 +27,6 @@ from tests.integration.ladder.test_machines import joined as joined
 from tests.integration.ladder.test_machines import login
 from tests.waiting import wait_until
 
-LIMITS = dict(migrate.migration_files())["0065_before_machine_limits.sql"]
 pytestmark = pytest.mark.usefixtures("worker_role")
 
 
@@ -249,39 +248,10 @@ def test_join_without_a_limit_on_temporary_files_is_refused(
         conn.execute("drop role peck_hosting")
 
 
-def test_machine_that_joined_earlier_gets_the_limits(
-    conn: Connection, joined: tuple[Machine, str]
-) -> None:
-    login = joined[0].login
-    limits = limits_of(conn, login)
-    assert len(limits) == 3
-    conn.execute(f"alter role {login} reset all".encode())
-    assert limits_of(conn, login) == set()
-    conn.execute(LIMITS.encode())
-    assert limits_of(conn, login) == limits
-
-
-def limits_of(conn: Connection, role: str) -> set[str]:
-    row = conn.execute(
-        "select coalesce(rolconfig, '{}') from pg_roles where rolname = %s", (role,)
-    ).fetchone()
-    assert row is not None
-    return set(row[0])
-
-
-def test_migration_names_the_limits_that_only_a_superuser_may_set(
-    conn: Connection, database_url: str, joined: tuple[Machine, str]
-) -> None:
-    """The roles of machines belong to another role: they came with a dump."""
-    warnings: list[str] = []
-    conn.execute("create role peck_restored login password 'x'")
-    try:
-        conn.execute("grant select on machines to peck_restored")
-        with psycopg.connect(with_login(database_url, "peck_restored", "x")) as restored:
-            restored.add_notice_handler(lambda told: warnings.append(str(told.message_primary)))
-            restored.execute(LIMITS.encode())
-    finally:
-        conn.execute("drop owned by peck_restored")
-        conn.execute("drop role peck_restored")
-    remedy = f"run as a superuser: alter role {joined[0].login} set "
-    assert len([told for told in warnings if remedy in told]) == 3
+def test_login_of_a_machine_has_limits(conn: Connection, joined: tuple[Machine, str]) -> None:
+    query = "select rolconfig from pg_roles where rolname = %s"
+    assert db.fetch_one(conn, set, query, (joined[0].login,)) == {
+        "statement_timeout=20s",
+        "idle_in_transaction_session_timeout=20s",
+        "temp_file_limit=16MB",
+    }

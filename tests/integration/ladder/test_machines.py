@@ -290,7 +290,6 @@ def rows_read(conn: Connection, table: str) -> int:
 def test_workers_of_a_revoked_machine_are_not_live(
     conn: Connection, contest: Contest, database_url: str, joined: tuple[Machine, str]
 ) -> None:
-    """A site of the previous version does not end live_until when it revokes a machine."""
     queued(conn, contest)
     conn.execute("delete from workers")
     with login(database_url, joined) as own:

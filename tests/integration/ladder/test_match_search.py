@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from ladder.database import migrate
 from ladder.database.db import Connection
 from ladder.entries import agent_lookup, agents, entries
 from ladder.entries.records import Agent
@@ -269,35 +268,6 @@ def test_head_to_head_counts_each_meeting_once(contest: Contest) -> None:
     assert {pair: record.games for pair, record in found.by_seats.items()} == seats
     back = head_to_head.read_head_to_head(contest.conn, STRANGER, two, one).total
     assert (back.won, back.lost) == (total.lost, total.won)
-
-
-def test_meetings_of_seats_inserted_one_by_one_are_added(conn: Connection) -> None:
-    for seat, agent in enumerate(("age_b", "age_a", "age_b")):
-        conn.execute(
-            "insert into seats (match_id, seat, submission_id, agent_id, team_id)"
-            " values ('mat_1', %s, '', %s, '')",
-            (seat, agent),
-        )
-    pairs = "array[pair_of('age_a', 'age_b'), pair_of('age_b', 'age_b')]"
-    found = conn.execute(f"select count(*), bool_and(pair = any ({pairs})) from meetings")
-    assert found.fetchone() == (2, True)
-
-
-@pytest.mark.parametrize("phase", ["before", "after"])
-def test_migrations_find_the_meetings_of_earlier_matches(contest: Contest, phase: str) -> None:
-    played(contest, 3)
-    conn = contest.conn
-    meetings = conn.execute("select * from meetings order by pair, match_id").fetchall()
-    migration = dict(migrate.migration_files())[f"0025_{phase}_meetings.sql"]
-    if phase == "before":
-        conn.execute("drop table meetings")
-    else:
-        conn.execute("truncate meetings")
-        migration, _, _ = migration.partition(";")
-    conn.execute(migration.encode())
-    again = conn.execute("select * from meetings order by pair, match_id").fetchall()
-    assert len(again) == len(set(again)) > 18
-    assert again == meetings
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from dataclasses import dataclass
 from typing import Any
@@ -12,27 +11,10 @@ import pytest
 
 from ladder.database import db, migrate
 from ladder.database.migrate import MigrationResult
-from tests.integration.ladder.contest import Contest, make_contest
+from tests.integration.ladder.contest import make_contest
 from tests.waiting import wait_until
 
-EARLIER = [
-    "0001_rows.sql",
-    "0002_lease.sql",
-    "0003_role.sql",
-    "0004_profiles.sql",
-    "0005_official.sql",
-    "0006_audits.sql",
-    "0007_medals.sql",
-    "0008_repair.sql",
-    "0009_hosts.sql",
-    "0010_acts.sql",
-    "0011_solo.sql",
-    "0012_remote.sql",
-    "0013_rounds_and_replays.sql",
-]
-"""The migrations of releases before the first schema in one file."""
 ADD = ("9002_before_add_motto.sql", "alter table teams add column motto text not null default '';")
-FILL = ("9002_fill_motto.sql", "update teams set motto = greet(id);")
 DROP = ("9002_after_drop_turn.sql", "alter table matches drop column turn;")
 OLD_GREETING = """
 create or replace function greet(p_name text) returns text language sql as $$ select p_name $$;
@@ -96,18 +78,8 @@ def test_later_sessions_of_a_migrated_database_compile_no_queries(database_url: 
 def test_a_changed_migration_is_refused(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     changed = [(name, text + "\n-- changed") for name, text in migrate.migration_files()]
     monkeypatch.setattr(migrate, "migration_files", lambda: changed)
-    with pytest.raises(migrate.MigrationChanged, match=r"0001_schema.sql was applied with other"):
+    with pytest.raises(migrate.MigrationChanged, match=r"^schema.sql was applied with other"):
         migrate.migrate(database_url)
-
-
-def test_warning_of_a_migration_is_logged(
-    database_url: str, version: Version, capsys: pytest.CaptureFixture[str]
-) -> None:
-    text = "do $$ begin raise notice 'all is well'; raise warning 'ask a superuser'; end $$;"
-    version.is_now(("9002_before_warn.sql", text))
-    migrate.migrate(database_url)
-    (line,) = capsys.readouterr().err.splitlines()
-    assert json.loads(line)["warning"] == "ask a superuser"
 
 
 def test_simultaneous_migrations_apply_each_file_once(database_url: str) -> None:
@@ -166,27 +138,22 @@ def test_a_new_database_gets_the_files_of_both_phases(database_url: str, version
     assert done.waiting == []
 
 
-def test_a_file_that_fills_runs_before_the_roll_out_with_the_new_functions(
-    contest: Contest, database_url: str, version: Version
-) -> None:
-    contest.team()
-    version.is_now(ADD, FILL, DROP, greeting=OLD_GREETING)
-    done = migrate.migrate(database_url)
-    assert done == MigrationResult([ADD[0], "functions/greeting.sql", FILL[0]], [DROP[0]])
-    assert ask(database_url, "select motto = id from teams") == [True]
-
-
 def test_before_files_run_first_within_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    names = ["0010_after_a.sql", "0002_before_b.sql", "0010_fill_m.sql", "0010_before_z.sql"]
-    names += ["0001_schema.sql"]
+    names = ["0010_after_a.sql", "0002_before_b.sql", "0010_before_z.sql"]
     monkeypatch.setattr(migrate, "_sql_files", lambda _: [(name, "") for name in names])
     assert [name for name, _ in migrate.migration_files()] == [
-        "0001_schema.sql",
+        "schema.sql",
         "0002_before_b.sql",
         "0010_before_z.sql",
-        "0010_fill_m.sql",
         "0010_after_a.sql",
     ]
+
+
+@pytest.mark.parametrize("name", ["0002_x.sql", "2_before_x.sql", "0002_during_x.sql"])
+def test_a_file_name_without_a_phase_is_refused(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setattr(migrate, "_sql_files", lambda _: [(name, "")])
+    with pytest.raises(ValueError, match=f"{name}: name the file NNNN_before"):
+        migrate.migration_files()
 
 
 def test_a_changed_file_of_functions_runs_again(database_url: str, version: Version) -> None:
@@ -201,8 +168,6 @@ def test_a_changed_file_of_functions_runs_again(database_url: str, version: Vers
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (NEW_GREETING, r"has greet\(text\) and greet\(text,integer\), the files define 1"),
-        ("", r"has greet\(text\), the files define 0"),
         (
             OLD_GREETING.replace("returns text", "returns setof text"),
             r"functions/greeting.sql: greet\(text\): cannot change return type",
@@ -212,7 +177,7 @@ def test_a_changed_file_of_functions_runs_again(database_url: str, version: Vers
             r"functions/greeting.sql: greet\(text\): cannot change name of input parameter",
         ),
     ],
-    ids=["arguments", "removal", "result", "names"],
+    ids=["result", "names"],
 )
 def test_a_changed_function_signature_is_refused(
     database_url: str, version: Version, text: str, said: str
@@ -227,10 +192,10 @@ def test_a_changed_function_signature_is_refused(
     assert ask(database_url, "select greet('goose')") == ["goose"]
 
 
-def test_an_old_function_is_dropped_one_version_later(database_url: str, version: Version) -> None:
+def test_an_old_function_stays_until_a_migration_drops_it(
+    database_url: str, version: Version
+) -> None:
     version.is_now(greeting=OLD_GREETING)
-    migrate.migrate(database_url)
-    version.is_now(greeting=OLD_GREETING + NEW_GREETING)
     migrate.migrate(database_url)
     version.is_now(DROP_GREETING, greeting=NEW_GREETING)
     assert migrate.migrate(database_url).waiting == [DROP_GREETING[0]]
@@ -252,17 +217,18 @@ def test_a_database_of_a_newer_version_is_left_as_it_is(
 
 def test_a_database_of_an_earlier_version_is_refused_untouched(database_url: str) -> None:
     empty(database_url)
+    earlier = ["0001_schema.sql", "0002_before_accounts.sql"]
     with psycopg.connect(database_url, autocommit=True) as conn:
         conn.execute(
             "create table migrations (name text primary key, checksum text not null,"
             " applied_at timestamptz not null default now())"
         )
         conn.execute(
-            "insert into migrations (name, checksum) select unnest(%s::text[]), 'x'", (EARLIER,)
+            "insert into migrations (name, checksum) select unnest(%s::text[]), 'x'", (earlier,)
         )
-    with pytest.raises(migrate.EarlierDatabase, match="another folder with --state"):
-        migrate.migrate(database_url)
-    assert ask(database_url, "select name from migrations order by name") == EARLIER
+    with pytest.raises(migrate.EarlierDatabase, match=r"it names 0001_schema.sql.*pg_dump"):
+        migrate.migrate(database_url, after=True)
+    assert ask(database_url, "select name from migrations order by name") == earlier
     tables = "select relname::text from pg_class where relnamespace = 'public'::regnamespace"
     assert sorted(ask(database_url, tables)) == ["migrations", "migrations_pkey"]
 
@@ -281,7 +247,6 @@ def test_only_granted_functions_are_open_to_others(database_url: str) -> None:
         "lease_claim_next",
         "lease_fail",
         "lease_finish",
-        "lease_heartbeat",
         "lease_own_queue",
         "lease_register",
         "lease_renew",

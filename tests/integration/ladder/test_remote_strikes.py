@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from psycopg.errors import InsufficientPrivilege
 
@@ -184,40 +182,3 @@ def test_a_match_queued_before_the_third_strike_is_void_without_a_strike(contest
         contest.conn, waiting, order.attempt, "w1", {0: AWAY}
     )
     assert wait_seconds(contest, away) <= until
-
-
-READ_BEFORE = {
-    "match_id", "attempt", "kind", "game", "configuration", "clock", "memory_mb", "seed",
-    "lease_seconds", "profiles", "digests", "fork", "needs_everybody",
-}  # fmt: skip
-"""Members of an order that workers of the previous release read; any other one is an error."""
-
-
-def test_workers_of_the_previous_release_read_an_order(contest: Contest) -> None:
-    remote, there = active(contest), contest.active()
-    for strikes in (0, 3):
-        contest.conn.execute("update entries set strikes = %s where id = %s", (strikes, remote))
-        match_id = contest.rated(remote, there)
-        row = contest.conn.execute("select lease_claim(%s, 'w1')", (match_id,)).fetchone()
-        assert row is not None
-        assert set(row[0]) <= READ_BEFORE
-        assert bool(row[0]["needs_everybody"]) is (strikes < 3)
-        contest.finish(match_id, 1, [1, 2])
-
-
-@pytest.mark.parametrize(
-    ("told", "excused"), [(True, {0, 1}), (False, set()), ([1], {1}), ([], set())]
-)
-def test_an_order_of_the_previous_release_is_read(
-    contest: Contest, told: object, excused: set[int]
-) -> None:
-    conn = contest.conn
-    with conn.transaction(force_rollback=True):
-        conn.execute("alter function lease_claim(text, text) rename to lease_claim_now")
-        conn.execute(
-            "create function lease_claim(text, text) returns jsonb language sql as"
-            f" $$ select lease_claim_now($1, $2) || '{json.dumps({'needs_everybody': told})}' $$"
-        )
-        order = lease.claim_match(conn, contest.rated(active(contest), contest.active()), "w1")
-        assert order is not None
-        assert order.excused_seats == excused

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
-from ladder.database import migrate
 from ladder.entries import entries, team_merges
 from ladder.enums import LeagueRole, Visibility
 from ladder.errors import Conflict
 from ladder.leagues import invitations, leagues, rosters, terms
-from ladder.people import competitors, team_invitations, teams, users
+from ladder.people import team_invitations, teams, users
 from ladder.people.team_invitations import NewTeamInvitation
 from tests.integration.ladder.contest import Contest
 from tests.integration.ladder.team_people import at_once, join, person, viewer
@@ -123,30 +120,6 @@ def test_a_join_and_the_first_entry_of_the_team_at_once_are_both_counted(
     )
     assert errors[0] == ""
     assert "already compete" in errors[1]
-
-
-def test_a_person_of_earlier_entries_competes_for_the_team_that_entered_first(
-    contest: Contest,
-) -> None:
-    conn = contest.conn
-    ada, first = contest.team()
-    second = teams.make_team(conn, "Second", ada)
-    bob = contest.team()[0]
-    join(conn, second.id, bob)
-    for team in (first, second.id):  # both enter, as before this rule
-        contest.pending(contest.agent(team))
-        conn.execute("delete from season_competitors")
-    migration = dict(migrate.migration_files())["0003_before_teams.sql"]
-    (backfill,) = re.findall(r"(insert into season_competitors.*?);", migration, re.DOTALL)
-    conn.execute(backfill)
-    for _ in range(2):
-        rows = conn.execute("select user_id, team_id from season_competitors").fetchall()
-        assert set(rows) == {(ada, first), (bob, second.id)}
-        conn.execute("delete from season_competitors")
-        competitors.fill_season_competitors(conn)
-        competitors.fill_season_competitors(conn)
-    with pytest.raises(Conflict, match="must leave this team first"):
-        contest.pending(contest.agent(second.id), by=bob)
 
 
 def test_a_roster_team_keeps_its_members_after_a_new_name(contest: Contest) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 ROOT: Final = Path(__file__).resolve().parents[4]
 OWNER: Final = ROOT / "ladder" / "entries" / "entries.sql"
-SCHEMA: Final = ROOT / "ladder" / "database" / "migrations"
+SCHEMA: Final = ROOT / "ladder" / "database"
 STATE: Final = (
     *("state", "reason", "pause_cause", "paused_at", "next_try_at", "deadline_at", "tries"),
     *("strikes", "struck_at", "answered", "activated_at", "validations", "validation_match_id"),

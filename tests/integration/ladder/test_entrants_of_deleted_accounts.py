@@ -1,19 +1,15 @@
-"""Tournaments that an earlier version stored, and entrants of deleted accounts."""
+"""Entrants of tournaments whose people delete their accounts."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import psycopg
 import pytest
 
-from ladder.database import migrate
 from ladder.database.db import Connection
 from ladder.tournaments import advance
 from tests.integration.ladder.contest import Contest, make_contest
 from tests.integration.ladder.cup import Cup, make_cup
-
-DOUBLE = {"stages": [{"format": "double_elimination", "reset": False}]}
 
 
 @pytest.fixture
@@ -26,26 +22,6 @@ def start(contest: Contest, entrants: int, plan: dict[str, Any] | None = None, *
     cup.enter(entrants)
     cup.start()
     return cup
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        """plan = '{"stages": [{"format": "swiss_heats"}]}'""",
-        """plan = '{"stages": [{"format": "knockout_heats"}]}'""",
-        "course_rules = 1",
-        "ranks_by_mean = false",
-    ],
-)
-def test_an_update_refuses_a_stored_tournament_of_an_earlier_version(
-    duels: Contest, change: str
-) -> None:
-    file = dict(migrate.migration_files())["0082_before_refuse_earlier_tournaments.sql"].encode()
-    cup = start(duels, 2)
-    duels.conn.execute(file)
-    duels.conn.execute(f"update tournaments set {change}".encode())
-    with pytest.raises(psycopg.errors.RaiseException, match=str(cup.id)):
-        duels.conn.execute(file)
 
 
 @pytest.mark.parametrize(("embargo", "champion"), [("hidden", 2), ("public", 1)])
