@@ -13,9 +13,9 @@ should be those of one upload. Uploads are open for 10 days and then locked for 
   opponents, as often as no loss follows. *answer* is the same league without this.
 
 A team knows its true strength. An entry is lucky if its score is ``LUCK`` points above it after
-``TRIED_GAMES`` games. *before* are the first rules (``SECOND_RULES`` in
-``ladder.leagues.records``): a team freezes or keeps the luckiest of all its uploads, since paused
-entries count in no limit, and withdraws the others at any time, also after uploads lock.
+``TRIED_GAMES`` games. *before* are earlier rules: a team freezes or keeps the luckiest of all its
+uploads, since paused entries count in no limit, and withdraws the others at any time, also after
+uploads lock.
 """
 
 from __future__ import annotations

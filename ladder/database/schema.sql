@@ -452,7 +452,6 @@ create table seasons (
     scrim_games_daily integer not null default 500    -- that a team may request in a UTC day
         check (scrim_games_daily between 0 and 10000),
     -- how results are rated
-    rules_version integer not null default 1,     -- of the rules that it began with
     mu0 double precision not null default 600,
     sigma0 double precision not null default 200,
     beta double precision not null default 150,

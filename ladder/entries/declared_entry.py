@@ -17,7 +17,6 @@ from ladder.database.db import (
 from ladder.errors import Conflict, NotFound
 from ladder.field_types import RECORD, Key, RequestModel
 from ladder.ids import EntryId, SeasonId, TeamId, UserId
-from ladder.leagues.records import SECOND_RULES
 
 
 class Declaration(RequestModel):
@@ -82,12 +81,12 @@ def declare_entry(
     Raises Conflict if uploads are locked, if the entry is another team's or not active, or if
     another entry stands for the team. If none stands, only a team that has not played may declare.
     """
-    is_open, rules_version, has_measures = fetch_one(
+    is_open, has_measures = fetch_one(
         conn,
         lambda *columns: columns,
         """
         select state = 'open' and coalesce(least(closes_at, ends_at) > now(), true),
-               rules_version, measures is not null
+               measures is not null
         from seasons where id = %(season)s for update
         """,
         {"season": season_id},
@@ -105,7 +104,7 @@ def declare_entry(
         ).rowcount
     else:
         _refuse_undeclarable(conn, season_id, team_id, entry_id)
-        if rules_version >= SECOND_RULES and not has_measures:  # with measures the best one stands
+        if not has_measures:  # with measures the best one stands
             _refuse_other_than_ranked(conn, season_id, team_id, entry_id)
         changed = conn.execute(
             """

@@ -11,7 +11,7 @@ from psycopg.rows import dict_row
 
 from ladder import ids
 from ladder.database.db import Connection, atomic_function, fetch_one, fetch_optional
-from ladder.entries import agents, daily_uploads, deadlines, declared_entry, validations
+from ladder.entries import agents, daily_uploads, deadlines, validations
 from ladder.entries.records import (
     Entry,
     EntryState,
@@ -27,7 +27,7 @@ from ladder.errors import Conflict, Invalid, NotFound
 from ladder.field_types import Key, RequestModel
 from ladder.ids import AgentId, EntryId, MatchId, SeasonId, SubmissionId, TeamId, UserId
 from ladder.leagues import league_blocks, members, seasons
-from ladder.leagues.records import SECOND_RULES, Season
+from ladder.leagues.records import Season
 from ladder.matches import matches
 from ladder.people import competitors, visibility
 from ladder.people.permissions import may_see
@@ -231,7 +231,7 @@ def retire_entry(conn: Connection, entry_id: EntryId, *, with_team: bool = False
 
     ``with_team``: all entries of the team leave the season. Raises NotFound. Raises Conflict if the
     season is finished. Otherwise raises it if uploads are locked, or if the team has an older entry
-    on the board; by the first rules only if the team declared the entry and uploads are locked.
+    on the board.
     """
     entry = get_entry(conn, entry_id)
     if entry.state in ON_BOARD:
@@ -385,11 +385,6 @@ def _refuse_withdrawal(conn: Connection, entry: Entry, with_team: bool) -> None:
     if season.state == "finished":
         raise Conflict("the season is finished; its entries can no longer be retired")
     if entry.is_anchor:
-        return
-    if season.rules_version < SECOND_RULES:
-        stands_by = declared_entry.declared_entry_of_team(conn, season.id, entry.team_id)
-        if season.state == "locked" and stands_by == entry.id:
-            raise Conflict("uploads are locked; the entry that the team declared cannot be retired")
         return
     if with_team:
         return

@@ -3,7 +3,7 @@
 -- -------------------------------------------------------------------------------------------------
 -- The third strike pauses an entry; it keeps its rank and is not paired. The
 -- matches of the first three strikes are void. Beyond that an unanswered match is a loss, also after a
--- pause, and pauses the entry again. In a season of the first rules a pause clears the strikes.
+-- pause, and pauses the entry again.
 
 -- Returns the wait of a paused entry before its next validation match, after p_tries tries.
 create or replace function remote_retry_delay(p_tries integer) returns interval
@@ -13,14 +13,11 @@ language sql immutable as $$
 $$;
 
 -- Returns the time of the next try after a failed one. It does not move the end of a pause, because a team
--- could keep a lucky score by failed tries. By the first rules the wait begins again.
-create or replace function remote_next_try(p_season text, p_paused_at timestamptz, p_tries integer)
+-- could keep a lucky score by failed tries.
+create or replace function remote_next_try(p_paused_at timestamptz, p_tries integer)
 returns timestamptz
 language sql stable as $$
-    select case when rules_version >= 2
-                then greatest(clock_timestamp(), p_paused_at + remote_retry_delay(p_tries))
-                else clock_timestamp() + remote_retry_delay(p_tries) end
-      from seasons where id = p_season
+    select greatest(clock_timestamp(), p_paused_at + remote_retry_delay(p_tries))
 $$;
 
 -- Returns the most matches in flight of a remote entry. One whose strikes are used up gets a single one,
@@ -97,7 +94,7 @@ begin
 end $$;
 
 -- Makes an entry active that passed this validation match, and returns it. A paused entry keeps its
--- strikes; in a season of the first rules they end. Its first round is one that nobody has begun,
+-- strikes. Its first round is one that nobody has begun,
 -- since the caller has locked the season.
 create or replace function entry_activate(p_entry text, p_match text, p_warning text)
 returns setof entries language plpgsql security definer set search_path = public, pg_temp as $$
@@ -107,9 +104,7 @@ begin
     update entries e
        set state = 'active', deadline_at = null, round = s.round, struck_at = null, answered = 0,
            pause_cause = null, paused_at = null, tries = 0,
-           reason = coalesce(p_warning, case when s.rules_version >= 2 and strikes > 0
-                                             then remote_loss_reason() end),
-           strikes = case when s.rules_version >= 2 then strikes else 0 end,
+           reason = coalesce(p_warning, case when strikes > 0 then remote_loss_reason() end),
            activated_at = coalesce(activated_at, clock_timestamp())
       from seasons s
      where e.id = p_entry and e.state in ('pending', 'paused') and e.validation_match_id = p_match
@@ -157,7 +152,7 @@ $$;
 create or replace function entry_fail_try(p_entry text, p_reason text) returns void
 language sql security definer set search_path = public, pg_temp as $$
     update entries
-       set deadline_at = null, next_try_at = remote_next_try(season_id, paused_at, tries),
+       set deadline_at = null, next_try_at = remote_next_try(paused_at, tries),
            reason = coalesce(p_reason, reason)
      where id = p_entry and state = 'paused'
 $$;
@@ -269,7 +264,7 @@ language sql security definer set search_path = public, pg_temp as $$
       from seasons s
      where e.id = p_entry and e.profile = 'remote' and e.state in ('active', 'paused')
        and (e.state = 'paused' or e.struck_at > clock_timestamp() - remote_rest_period())
-       and s.id = e.season_id and s.rules_version >= 2 and s.state <> 'finished'
+       and s.id = e.season_id and s.state <> 'finished'
 $$;
 
 -- Internal. Counts a rated match for its remote entries. A match without an answered move is a strike.
@@ -322,7 +317,7 @@ revoke execute on function
     entry_disqualify(text, text),
     entry_reinstate(text),
     remote_retry_delay(integer),
-    remote_next_try(text, timestamptz, integer),
+    remote_next_try(timestamptz, integer),
     remote_most_in_flight(integer),
     remote_loss_reason(),
     remote_rest_period(),

@@ -43,10 +43,8 @@ class PauseCause(StrEnum):
     answer after that.
 
     Paused to active: its wait ends (``next_try_at``; the waits grow), or it passes a validation
-    match that its owner asks for (a *try*; ``deadline_at``). In a season of the first rules a try
-    comes at the end of each wait, and no passed try for seven days makes it retired. A block of its
-    people changes nothing until it is active again. A reinstatement brings it back as paused, and
-    ends its wait."""
+    match that its owner asks for (a *try*; ``deadline_at``). A block of its people changes nothing
+    until it is active again. A reinstatement brings it back as paused, and ends its wait."""
     TEAM_BLOCKED = "team_blocked"
     """Active to paused: all people of its team are blocked. It is never tried. Paused to active: a
     person of its team is not blocked any more. A reinstatement brings it back as active; it is

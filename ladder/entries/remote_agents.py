@@ -18,19 +18,15 @@ from typing import Final
 from psycopg.types.json import Jsonb
 
 from ladder.database.db import Connection, atomic_function
-from ladder.entries import blocked_accounts, declared_entry, entries, validations
+from ladder.entries import blocked_accounts, entries, validations
 from ladder.entries.records import Entry, EntryState, PauseCause
 from ladder.enums import VoidCause
 from ladder.errors import Conflict, LimitReached
 from ladder.ids import EntryId, MatchId
 from ladder.leagues import seasons
-from ladder.leagues.records import SECOND_RULES, League, Season
+from ladder.leagues.records import League, Season
 from ladder.matches import lease, matches
-from ladder.notices.events import EventSubject, record_event
-from ladder.notices.kinds import NoticeKind
 
-GIVEN_UP_AFTER: Final = timedelta(days=7)
-GIVEN_UP: Final = "it was away for 7 days; once it answers, submit it under another path"
 LEAST_BETWEEN_TRIES: Final = timedelta(minutes=1)
 """Least time between two tries that an owner asks for; a try may be a whole match."""
 
@@ -101,8 +97,7 @@ def retry_paused_entry(conn: Connection, entry_id: EntryId) -> Entry:
 def retry_due_entries(conn: Connection, limit: int = 100) -> list[EntryId]:
     """Puts paused entries that are due into play again.
 
-    In a season of the first rules they get a validation match instead, and those that were
-    unreachable too long are retired. An overdue try moves no end of a pause
+    An overdue try moves no end of a pause
     (``remote_next_try``). Returns the changed entries.
     """
     due = conn.execute(
@@ -131,18 +126,10 @@ def retry_due_entries(conn: Connection, limit: int = 100) -> list[EntryId]:
             conn.execute("select entry_fail_try(%s, null)", (entry_id,))
         elif not _season_is_playing(conn, season):
             conn.execute("select entry_delay_try(%s)", (entry_id,))
-        elif _unreachable_too_long(conn, entry, season):
-            entries.take_off_board(conn, entry, GIVEN_UP)
-            record_event(conn, NoticeKind.AGENT_RETIRED, EventSubject(entry_id=EntryId(entry_id)))
         else:
             conn.execute("select entry_count_try(%s)", (entry_id,))
-            if season.rules_version >= SECOND_RULES:
-                conn.execute(
-                    "update seasons set revision = revision + 1 where id = %s", (season.id,)
-                )
-                conn.execute("select entry_resume(%s)", (entry_id,))
-            else:
-                validations.make_validation_match(conn, season, entry_id)
+            conn.execute("update seasons set revision = revision + 1 where id = %s", (season.id,))
+            conn.execute("select entry_resume(%s)", (entry_id,))
     return touched
 
 
@@ -164,16 +151,3 @@ def _season_is_playing(conn: Connection, season: Season) -> bool:
         (season.id,),
     ).fetchone()
     return row is not None and bool(row[0])
-
-
-def _unreachable_too_long(conn: Connection, entry: Entry, season: Season) -> bool:
-    """Whether a season of the first rules retires the entry, which was paused too long.
-
-    A declared entry stays once uploads are locked.
-    """
-    row = conn.execute("select now() - %s >= %s", (entry.paused_at, GIVEN_UP_AFTER)).fetchone()
-    stays = season.rules_version >= SECOND_RULES or (
-        season.state == "locked"
-        and entry.id == declared_entry.declared_entry_of_team(conn, season.id, entry.team_id)
-    )
-    return row is not None and bool(row[0]) and not stays

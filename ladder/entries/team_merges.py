@@ -22,7 +22,6 @@ from ladder.database.db import Connection, atomic, atomic_function, fetch, fetch
 from ladder.errors import Conflict, Forbidden, NotFound
 from ladder.field_types import RECORD, Key, RequestModel
 from ladder.ids import SeasonId, TeamId, TeamMergeId
-from ladder.leagues.records import SECOND_RULES
 from ladder.people import competitors, teams, users, visibility
 from ladder.people.records import Team, Viewer
 from ladder.people.team_audits import record_team_act
@@ -286,17 +285,15 @@ def _retire_above_limit(conn: Connection, team_id: TeamId) -> None:
         select entry_retire(array(
           select p.id from (
             select e.id, s.team_active_limit, row_number() over (
-              partition by e.season_id order by d.entry_id is null or s.rules_version >= %(second)s,
-              e.activated_at desc, e.id desc
+              partition by e.season_id order by e.activated_at desc, e.id desc
             ) as place
             from entries e join seasons s on s.id = e.season_id
-            left join declared_entries d on d.entry_id = e.id
             where e.team_id = %(team)s and not e.is_anchor and s.state <> 'finished'
-              and (e.state = 'active' or s.rules_version >= %(second)s and e.state = 'paused')
+              and e.state in ('active', 'paused')
           ) p where p.place > p.team_active_limit
         ), 'newer submissions of its team play instead')
         """,
-        {"team": team_id, "second": SECOND_RULES},
+        {"team": team_id},
     )
 
 

@@ -14,14 +14,6 @@ from ladder.leagues.medals import MedalRules
 from ladder.leagues.settings import LeagueSettings, Medals, SeasonSettings
 from ladder.people.resources import LeagueResource
 
-SECOND_RULES: Final = 2
-"""Value of ``Season.rules_version`` for new seasons. A season keeps the rules that it began with.
-
-A season of the first rules counts teams of equal score once for medals, and retires no paused entry
-for a newer one. A try that passes clears its strikes, and every unanswered match of a remote agent
-is void. Its teams may declare any active entry, also for the time after the upload lock, and
-withdraw entries after the lock. Its fits leave faults out of the order also in games of two seats.
-"""
 HIDDEN: Final = Field(exclude=True)
 """Marks a field that no answer has."""
 BOUNDS: Final = frozenset(
@@ -76,7 +68,6 @@ class SeasonRules(SeasonSettings):
     ends_at: datetime | None = None
     measures: tuple[Measure, ...] = ()
     """Measures that rank a season of one seat; empty if entries are rated."""
-    rules_version: Annotated[int, HIDDEN] = SECOND_RULES
     """Version of the rules of limits, strikes, representatives, medal counts and faults."""
 
 

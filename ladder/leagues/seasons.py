@@ -19,7 +19,7 @@ from ladder.leagues import sealed_medals
 from ladder.leagues.leagues import get_league, get_leagues, lock_league
 from ladder.leagues.measures import REWARD, Measure
 from ladder.leagues.medals import MedalRules
-from ladder.leagues.records import SECOND_RULES, League, Season, SeasonRules
+from ladder.leagues.records import League, Season, SeasonRules
 from ladder.leagues.settings import Medals
 from ladder.notices.events import EventSubject, record_event
 from ladder.notices.kinds import NoticeKind
@@ -331,9 +331,8 @@ def _state_changed(conn: Connection, states: Mapping[SeasonId, str]) -> None:
         where s.id = d.season_id
           and s.id = any (%(seasons)s)
           and s.state <> 'open'
-          and s.rules_version >= %(rules)s
         """,
-        {"seasons": list(states), "rules": SECOND_RULES},
+        {"seasons": list(states)},
     )
     for season_id, state in states.items():
         if state in STATE_NOTICES:

@@ -390,8 +390,7 @@ begin
                    select coalesce(jsonb_agg(t.seat order by t.seat), '[]')
                      from seats t left join entries e on e.id = t.entry_id
                     where t.match_id = m.id and t.profile = 'remote' and v_is_void_without
-                      and (m.kind = 'tournament' or s.rules_version < 2
-                           or coalesce(e.strikes, 0) < 3
+                      and (m.kind = 'tournament' or coalesce(e.strikes, 0) < 3
                            or e.state = 'paused')),    -- queued before the third strike
                'digests', (select jsonb_agg(b.digest order by t.seat)
                              from seats t join submissions b on b.id = t.submission_id
@@ -676,14 +675,12 @@ end $$;
 
 -- Internal. Decides an entry by its validation result. If a seat failed, a pending entry is
 -- rejected and a paused one is tried again later. An upload whose bundle was refused does not count
--- against the daily limit; for example, it has no main.py. Workers of the previous release do not
--- report this (seats.bundle_refused is null), so their refused uploads count.
+-- against the daily limit; for example, it has no main.py.
 --
 -- Otherwise the entry becomes active. If a seat got a warning, the reason of the entry is that warning.
 -- The oldest entries on the board above the agent's limit retire, then those above the team's limit.
 -- Paused and declared entries retire too, because otherwise a team could upload often and keep its
--- luckiest entry. A paused entry keeps its strikes. In a season of the first rules, paused entries do
--- not retire here, and strikes end.
+-- luckiest entry. A paused entry keeps its strikes.
 create or replace function lease_decide_entry(m matches) returns void
 language plpgsql security definer set search_path = public, pg_temp as $$
 declare
@@ -694,7 +691,6 @@ declare
     v_team_keep integer;
     v_reason text;
     v_was text;
-    v_is_second boolean;    -- whether the season has the second rules
     e entries;
     t seats;
 begin
@@ -720,8 +716,7 @@ begin
     end if;
     -- The leaderboard gains an entry, so its revision grows. The season is locked before the entry.
     update seasons set revision = revision + 1 where id = m.season_id
-    returning active_limit, team_active_limit, rules_version >= 2
-         into v_keep, v_team_keep, v_is_second;
+    returning active_limit, team_active_limit into v_keep, v_team_keep;
     -- A merge may have moved the entry to another team since the match was made.
     select team_id into v_team from entries where id = v_entry;
     if v_keep is not null or v_team_keep is not null then
@@ -744,7 +739,7 @@ begin
         perform entry_retire(array(
             select id from entries
              where season_id = m.season_id and agent_id = v_agent
-               and (state = 'active' or v_is_second and state = 'paused')
+               and state in ('active', 'paused')
              order by activated_at desc, id desc offset v_keep),
             'newer submissions of its agent play instead');
     end if;
@@ -753,7 +748,7 @@ begin
             select * from entry_retire(array(
                 select id from entries
                  where season_id = m.season_id and team_id = v_team and not is_anchor
-                   and (state = 'active' or v_is_second and state = 'paused')
+                   and state in ('active', 'paused')
                  order by activated_at desc, id desc offset v_team_keep),
                 'newer submissions of its team play instead')
         loop

@@ -18,12 +18,11 @@ from cachetools import LRUCache
 from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
-from ladder.database.db import Connection, atomic_function, fetch, fetch_one, fetch_optional
+from ladder.database.db import Connection, atomic_function, fetch, fetch_one
 from ladder.entries import deadlines, medal_lines
 from ladder.errors import Conflict, NotFound
 from ladder.ids import EntryId, MatchId, SeasonId, TeamId
 from ladder.leagues.medals import MedalRules
-from ladder.leagues.records import SECOND_RULES
 from ladder.ratings import medal_sealing, medal_sealing_rule, solo_seasons
 from ladder.ratings.official.fit import Fit, Messages
 from ladder.ratings.official.game_goals import FINAL_WEIGHT
@@ -273,14 +272,7 @@ def _fit_log(conn: Connection, log: SeasonLog, until: int, warm: Messages | None
     reset_count = log.reset_count
     while log.log_no < until:
         log.read(conn, until)
-    query = "select rules_version >= %s from seasons where id = %s"
-    is_second = fetch_optional(conn, bool, query, (SECOND_RULES, log.season_id))
-    return fit_season(
-        log.games,
-        log.parents,
-        warm=warm if log.reset_count == reset_count else None,
-        faults_are_losses=bool(is_second),
-    )
+    return fit_season(log.games, log.parents, warm=warm if log.reset_count == reset_count else None)
 
 
 def _draw_up_standing(
@@ -301,7 +293,6 @@ def _draw_up_standing(
         rules=MedalRules.from_json(season["medals"]),
         anchor_names=season["anchor_names"],
         teams=teams,
-        equal_scores_count_once=season["rules_version"] < SECOND_RULES,
     )
 
 
@@ -312,7 +303,7 @@ def _select_season(
         conn.execute("select 1 from seasons where id = %s for no key update", (season_id,))
     with conn.cursor(row_factory=dict_row) as cur:
         query = """select state, mu0, beta, rated_no, official_version, medals, medal_confidence,
-              medal_teams, measures, rules_version
+              medal_teams, measures
             from seasons
             where id = %(season_id)s"""
         season = cur.execute(query, {"season_id": season_id}).fetchone()

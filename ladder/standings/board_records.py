@@ -48,9 +48,9 @@ class BoardEntry:
     """Estimates by the season's measures, if it ranks by measures."""
     remote: bool = False
     paused: bool = False
-    twin: str | None = None
+    twin: str = ""
     """Entries of equal score and equal twin count once for medals: they have equal bytes or share a
-    place. None by the first rules: all entries of equal score count once."""
+    place."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,12 +27,12 @@ from ladder.standings.board_records import BoardEntry, MedalTerms, OfficialVersi
 ENTRY: Final = (
     "e.id, e.agent_id, a.name, e.team_id, t.name, e.mu, e.sigma, e.games, e.last_match_at,"
     " e.is_anchor, d.entry_id is not null, e.profile = 'remote', e.state = 'paused',"
-    " case when s.rules_version >= 2 then coalesce(("
+    " coalesce(("
     "   select min(p.place) from shared_places p join teams o on o.id = p.team_id"
     "   where p.season_id = s.id and e.team_id in (o.id, o.merged_into)"
     "   and s.official_version between p.from_version"
     "     and coalesce(p.until_version, s.official_version)),"
-    "   b.digest || ':' || e.profile) end,"
+    "   b.digest || ':' || e.profile),"
     " e.totals::text"  # JSON as text: it is parsed once, not in each row
     " from entries e left join declared_entries d on d.entry_id = e.id"
     " join agents a on a.id = e.agent_id join teams t on t.id = e.team_id"

@@ -31,8 +31,8 @@ def fit_season(
 ) -> Fit:
     """Returns the fit of all games; ``parents`` are those of ``SeasonLog``: [contenders].
 
-    ``faults_are_losses``: in games of two seats a fault counts as a plain loss. Seasons of the
-    first rules do without.
+    ``faults_are_losses``: in games of two seats a fault counts as a plain loss. A benchmark
+    compares both ways.
     """
     n = len(parents)
     kept = resubmission_inheritance.parents_to_keep(games, parents)

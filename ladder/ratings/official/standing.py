@@ -112,7 +112,7 @@ def build_standing(
     ``boundary_weight`` weighs the medal boundaries against the order in the losses; None: as
     ``game_goals`` says while uploads are open. ``teams`` replaces the number of teams for medals.
     Teams with equal bundles, or with a shared place, count once there. With
-    ``equal_scores_count_once``, as in seasons of the first rules, all teams of equal score do.
+    ``equal_scores_count_once``, which a benchmark compares, all teams of equal score do.
     ``anchor_names`` names the reference agents for medal lines.
     """
     mu, sigma = _skills(fit, entrants)

@@ -118,10 +118,6 @@ def lose_unanswered(contest: Contest, entry: EntryId, other: EntryId) -> None:
     assert accepted is FinishResult.ACCEPTED
 
 
-def use_first_rules(contest: Contest) -> None:
-    contest.conn.execute("update seasons set rules_version = 1 where id = %s", (contest.season.id,))
-
-
 def wait_seconds(contest: Contest, entry: EntryId) -> float:
     row = contest.conn.execute(
         "select extract(epoch from next_try_at - clock_timestamp()) from entries where id = %s",

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from ladder.database import db
 from ladder.database.db import Connection
 from ladder.entries import declared_entry, entries
 from ladder.people import teams, users
@@ -23,8 +24,6 @@ class Field:
 
     def __init__(self, contest: Contest) -> None:
         self.contest = contest
-        # By the first rules a team may declare and withdraw any entry.
-        contest.conn.execute("update seasons set rules_version = 1")
         self.owner, self.team = contest.team()
         self.strong, self.weak = (contest.active(contest.agent(self.team)) for _ in range(2))
         self.others = [contest.active() for _ in range(3)]
@@ -48,9 +47,20 @@ class Field:
         self.declare_entry(declared=False)
 
     def declare_entry(self, *, declared: bool) -> None:
+        """Declares the entry that stands for the team no more, as results may leave it."""
         conn, season = self.contest.conn, self.contest.season.id
-        chosen = self.weak if declared else None
-        declared_entry.declare_entry(conn, season, self.team, chosen, self.owner)
+        if declared:
+            db.insert(
+                conn,
+                "declared_entries",
+                season_id=season,
+                team_id=self.team,
+                entry_id=self.weak,
+                declared_by=self.owner,
+            )
+            conn.execute("update seasons set revision = revision + 1, official_is_stale = true")
+        else:
+            declared_entry.declare_entry(conn, season, self.team, None, self.owner)
 
     def retire(self) -> None:
         entries.retire_entry(self.contest.conn, self.strong)

@@ -52,25 +52,6 @@ def test_a_declared_entry_represents_its_team_until_uploads_lock(
         assert fitting.recompute_digest(conn, season, version) == written
 
 
-def test_by_the_first_rules_a_declaration_stays_after_the_lock(contest: Contest) -> None:
-    conn, season = contest.conn, contest.season.id
-    conn.execute("update seasons set rules_version = 1")
-    owner, team = contest.team()
-    strong, weak = (contest.active(contest.agent(team)) for _ in range(2))
-    others = [contest.active() for _ in range(3)]
-    play(contest, [strong, *others], 20)
-    play(contest, [*others, weak], 20)
-    refit(contest)
-    assert stands_by(contest, team) == strong
-    declared_entry.declare_entry(conn, season, team, weak, owner)
-    seasons.set_season_state(conn, season, "locked")
-    refit(contest)
-    assert stands_by(contest, team) == weak
-    assert entries.retire_entry(conn, strong).state is EntryState.RETIRED
-    with pytest.raises(Conflict, match="the entry that the team declared"):
-        entries.retire_entry(conn, weak)
-
-
 def test_a_team_declares_only_its_own_active_entry(
     contest: Contest,
 ) -> None:

@@ -8,7 +8,6 @@ from random import Random
 
 import pytest
 
-from ladder.database.db import Connection
 from ladder.entries import entries
 from ladder.errors import Conflict, NotFound
 from ladder.ids import EntryId
@@ -325,21 +324,6 @@ def test_the_log_has_faults_unless_the_rule_is_that_of_kaggle(
     log = SeasonLog(contest.season.id)
     log.read(contest.conn, 1)
     assert log.games.faults.tolist() == [faults]
-
-
-def test_a_fault_of_a_duel_is_a_loss_except_by_the_first_rules(conn: Connection) -> None:
-    contest = make_contest(conn, seats=2)
-    winner, loser = contest.active(), contest.active()
-    contest.play(contest.rated(winner, loser), [1, 2], ["DONE", "ERROR"])
-    rate(contest)
-    gaps = []
-    for rules in (2, 1):
-        conn.execute("update seasons set rules_version = %s", (rules,))
-        refit(contest)
-        found = standing_versions.latest_version(conn, contest.season.id)
-        assert found is not None
-        gaps.append(found[1][winner].score)
-    assert gaps[0] > gaps[1] + 1.0
 
 
 def test_one_old_version_an_hour_is_kept(contest: Contest, four: list[EntryId]) -> None:

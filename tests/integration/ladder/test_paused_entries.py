@@ -7,13 +7,13 @@ from datetime import timedelta
 import pytest
 
 from ladder.database.db import Connection
-from ladder.entries import entries, remote_agents, validations
+from ladder.entries import entries, remote_agents
 from ladder.entries.records import EntryState
-from ladder.enums import MatchState, VoidCause
+from ladder.enums import MatchState
 from ladder.errors import Conflict, LimitReached, NotFound
 from ladder.ids import EntryId
 from ladder.leagues import seasons
-from ladder.matches import history, lease, matches, workers
+from ladder.matches import history, lease, workers
 from ladder.moderation import disqualifications
 from tests.integration.ladder.contest import Contest, hello, make_contest
 from tests.integration.ladder.remote_contest import (
@@ -26,7 +26,6 @@ from tests.integration.ladder.remote_contest import (
     paused,
     play,
     state,
-    use_first_rules,
     wait_seconds,
 )
 from tests.integration.ladder.remote_contest import conn as conn
@@ -83,21 +82,6 @@ def test_each_void_match_in_flight_costs_ten_answers(contest: Contest) -> None:
     assert entries.get_entry(contest.conn, entry).strikes == 0
 
 
-def test_by_the_first_rules_a_paused_entry_is_tried_at_growing_intervals(contest: Contest) -> None:
-    use_first_rules(contest)
-    entry = paused(contest)
-    for hours in (1.0, 6.0, 24.0, 24.0):
-        assert remote_agents.retry_due_entries(contest.conn) == []
-        contest.conn.execute("update entries set next_try_at = now() where id = %s", (entry,))
-        assert remote_agents.retry_due_entries(contest.conn) == [entry]
-        assert remote_agents.retry_due_entries(contest.conn) == []  # one try at a time
-        assert validations.queue_place_of(contest.conn, entry) is not None
-        judge(contest, entry, "ERROR")
-        found = entries.get_entry(contest.conn, entry)
-        assert (found.state, found.reason) == (EntryState.PAUSED, "ERROR at step 7: it broke")
-        assert hours * 3600 - 10 < wait_seconds(contest, entry) <= hours * 3600
-
-
 def test_a_passed_try_reactivates_a_paused_entry(contest: Contest) -> None:
     entry = paused(contest)
     since = entries.get_entry(contest.conn, entry).activated_at
@@ -112,15 +96,6 @@ def test_a_passed_try_reactivates_a_paused_entry(contest: Contest) -> None:
     assert found.activated_at == since
     with pytest.raises(Conflict, match="only a paused entry"):
         remote_agents.retry_paused_entry(contest.conn, entry)
-
-
-def test_by_the_first_rules_a_passed_try_clears_the_strikes(contest: Contest) -> None:
-    use_first_rules(contest)
-    entry = paused(contest)
-    remote_agents.retry_paused_entry(contest.conn, entry)
-    judge(contest, entry)
-    found = entries.get_entry(contest.conn, entry)
-    assert (found.state, found.strikes, found.reason) == (EntryState.ACTIVE, 0, None)
 
 
 def test_an_owner_may_not_try_again_within_a_minute(contest: Contest) -> None:
@@ -152,37 +127,16 @@ def test_failed_tries_do_not_lengthen_a_pause(
     assert state(contest, entry) is EntryState.ACTIVE
 
 
-def test_by_the_first_rules_a_void_try_is_repeated(contest: Contest) -> None:
-    use_first_rules(contest)
+def test_a_paused_entry_stays_after_the_season(contest: Contest) -> None:
     entry = paused(contest)
-    remote_agents.retry_paused_entry(contest.conn, entry)
-    match_id = contest.validation(entry)
-    matches.void_matches(contest.conn, [match_id], VoidCause.ATTEMPTS_USED_UP, "our fault")
-    assert remote_agents.retry_due_entries(contest.conn) == [entry]
-    assert 590 < wait_seconds(contest, entry) <= 600
-    earlier(contest, entry, minutes=11)
-    assert remote_agents.retry_due_entries(contest.conn) == [entry]
-    earlier(contest, entry, days=1)  # no worker played it in time
-    assert remote_agents.retry_due_entries(contest.conn) == [entry]
-    assert state(contest, entry) is EntryState.PAUSED
-    assert wait_seconds(contest, entry) > 3000
-
-
-def test_by_the_first_rules_a_paused_entry_is_retired_after_seven_days(contest: Contest) -> None:
-    use_first_rules(contest)
-    gone, kept = paused(contest), paused(contest)
-    earlier(contest, gone, days=8)
-    assert remote_agents.retry_due_entries(contest.conn) == [gone]
-    found = entries.get_entry(contest.conn, gone)
-    assert (found.state, found.reason) == (EntryState.RETIRED, remote_agents.GIVEN_UP)
     seasons.set_season_state(contest.conn, contest.season.id, "finished")
-    earlier(contest, kept, days=8)
-    assert remote_agents.retry_due_entries(contest.conn) == [kept]
+    earlier(contest, entry, days=8)
+    assert remote_agents.retry_due_entries(contest.conn) == [entry]
     assert remote_agents.retry_due_entries(contest.conn) == []
-    assert state(contest, kept) is EntryState.PAUSED
+    assert state(contest, entry) is EntryState.PAUSED
     for act in (remote_agents.retry_paused_entry, entries.retire_entry):
         with pytest.raises(Conflict, match="season is"):
-            act(contest.conn, kept)
+            act(contest.conn, entry)
 
 
 def test_a_paused_entry_may_be_retired_or_disqualified(contest: Contest) -> None:
@@ -228,21 +182,6 @@ def test_paused_entries_count_in_the_limit_of_a_team(conn: Connection) -> None:
     ]
     outcome = conn.execute("select outcome from pauses where entry_id = %s", (old,)).fetchone()
     assert outcome == ("retired",)
-
-
-def test_by_the_first_rules_a_reinstated_entry_gets_new_days_to_answer(contest: Contest) -> None:
-    use_first_rules(contest)
-    entry = paused(contest)
-    disqualifications.disqualify(contest.conn, contest.season.id, entry, by=None, reason="cheated")
-    assert entries.get_entry(contest.conn, entry).paused_at is None
-    earlier(contest, entry, days=8)
-    disqualifications.reinstate(
-        contest.conn, contest.season.id, entry, by=None, reason="it had not"
-    )
-    assert remote_agents.retry_due_entries(contest.conn) == [entry]
-    assert state(contest, entry) is EntryState.PAUSED
-    judge(contest, entry)
-    assert state(contest, entry) is EntryState.ACTIVE
 
 
 def test_resuming_an_unknown_entry_is_refused(conn: Connection) -> None:

@@ -19,14 +19,12 @@ from tests.integration.ladder.contest import Contest, make_contest
 from tests.integration.ladder.remote_contest import (
     active,
     be_away,
-    earlier,
     entered,
     judge,
     lose_unanswered,
     paused,
     play,
     state,
-    use_first_rules,
 )
 from tests.integration.ladder.remote_contest import conn as conn
 from tests.integration.ladder.remote_contest import contest as contest
@@ -117,16 +115,12 @@ def test_a_team_gets_notices_of_pauses(contest: Contest) -> None:
     remote_agents.retry_paused_entry(contest.conn, entry)
     judge(contest, entry)
     lose_unanswered(contest, entry, contest.entries[0])
-    use_first_rules(contest)
-    earlier(contest, entry, days=8)
-    remote_agents.retry_due_entries(contest.conn)
     kinds = [each.kind for each in reversed(inbox.list_notices(contest.conn, user))]
     assert kinds == [
         "validation_passed",
         "agent_paused",
         "agent_resumed",
         "agent_paused",
-        "agent_retired",
     ]
 
 

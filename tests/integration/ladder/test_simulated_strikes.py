@@ -17,26 +17,20 @@ from tests.integration.ladder.remote_contest import (
     judge,
     lose_unanswered,
     play,
-    use_first_rules,
     wait_seconds,
 )
 from tests.integration.ladder.remote_contest import conn as conn
 from tests.integration.ladder.remote_contest import contest as contest
 
 
-@pytest.mark.parametrize("first_rules", [True, False])
-def test_the_benchmark_counts_the_strikes_of_the_service(
-    contest: Contest, first_rules: bool
-) -> None:
-    if first_rules:
-        use_first_rules(contest)
+def test_the_benchmark_counts_the_strikes_of_the_service(contest: Contest) -> None:
     entry, other = active(contest), contest.active()
-    simulated, rng = RemoteEntry(first_rules), Random(2)
+    simulated, rng = RemoteEntry(first_rules=False), Random(2)
     pauses = 0
     for _ in range(60):
         if simulated.paused_days is None:
             _play_one(contest, entry, other, simulated, answers=rng.random() < 0.8)
-        elif first_rules or rng.random() < 0.5:
+        elif rng.random() < 0.5:
             remote_agents.retry_paused_entry(contest.conn, entry)
             judge(contest, entry)
             simulated.resume()

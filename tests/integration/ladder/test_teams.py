@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from ladder.database.db import Connection
-from ladder.entries import declared_entry, entries
+from ladder.entries import entries
 from ladder.entries.team_dissolution import dissolve_team
 from ladder.errors import Conflict, Forbidden, Invalid, NotFound
-from ladder.leagues import seasons
 from ladder.people import team_audits, team_invitations, teams, users
 from ladder.people.team_invitations import NewTeamInvitation
 from tests.integration.ladder.contest import Contest
@@ -86,18 +85,6 @@ def test_only_owners_manage_a_team(conn: Connection) -> None:
         team_invitations.join_by_link(conn, ada, code)
     with pytest.raises(Conflict, match="last member"):
         teams.remove_member(conn, team.id, bob, member)
-
-
-def test_by_the_first_rules_a_team_that_declared_an_entry_stays_after_the_lock(
-    contest: Contest,
-) -> None:
-    conn, season = contest.conn, contest.season.id
-    conn.execute("update seasons set rules_version = 1 where id = %s", (season,))
-    user, team = contest.team()
-    declared_entry.declare_entry(conn, season, team, contest.active(contest.agent(team)), user)
-    seasons.set_season_state(conn, season, "locked")
-    with pytest.raises(Conflict, match="the entry that the team declared"):
-        dissolve_team(conn, team, viewer(conn, user))
 
 
 def test_a_dissolved_team_keeps_its_results(contest: Contest) -> None:
