@@ -163,18 +163,6 @@ create table idempotency_keys (
 );
 create index idempotency_keys_age on idempotency_keys (created_at);
 
--- People whom an administrator expects, from a CSV file. Each signs up with a code or an address.
-create table expected_people (
-    id text primary key,
-    name text not null,                   -- '': the line has an address only
-    address text,
-    hash bytea not null unique,           -- SHA-256 of the code
-    user_id text references users,        -- who signed up; null: nobody yet
-    created_by text references users,
-    created_at timestamptz not null default now()
-);
-create unique index expected_people_address on expected_people (lower(address));
-
 -- -------------------------------------------------------------------------------------------------
 -- Teams
 -- -------------------------------------------------------------------------------------------------
@@ -307,17 +295,6 @@ create table role_agreements (
 );
 create index role_agreements_user on role_agreements (user_id);
 
--- A member agreed that this person is grader or commentator. The rows go when the role ends.
-create table staff_agreements (
-    league_id text not null references leagues,
-    user_id text not null references users,
-    staff_id text not null references users,
-    role text not null check (role in ('grader', 'commentator')),
-    agreed_at timestamptz not null default now(),
-    primary key (league_id, user_id, staff_id, role)
-);
-create index staff_agreements_staff on staff_agreements (staff_id);
-
 -- Who was grader or commentator of a league. They do not compete in seasons that existed then.
 create table former_staff (
     league_id text not null references leagues,
@@ -405,7 +382,6 @@ create table join_requests (
     agreed_replays text not null,
     agreed_remote boolean not null,
     terms_digest text not null,
-    agreed_staff text[] not null,         -- ids of graders and commentators that the terms named
     created_at timestamptz not null default now(),
     expires_at timestamptz not null,
     answered_at timestamptz,
@@ -520,10 +496,7 @@ create table agents (
     team_id text not null references teams,
     slug text not null,
     name text not null,
-    machine_tier text not null default 'trusted'  -- least trusted machines that may run it
-        check (machine_tier in ('trusted', 'member', 'volunteer')),
-    open_for_scrims boolean not null default false,
-    scrims_per_requester_daily integer not null default 50,
+    machines text not null default 'trusted' check (machines in ('trusted', 'any')),  -- that may run it
     created_at timestamptz not null default now(),
     unique (team_id, slug)
 );
@@ -634,20 +607,15 @@ create table declared_entries (
 -- Scrims and comparisons
 -- -------------------------------------------------------------------------------------------------
 
--- Whom an agent plays in scrims. Without a row, agents.open_for_scrims says it as before.
+-- Whom an agent plays in scrims. Without a row ladder/scrims/policies.py says it.
 create table scrim_policies (
     agent_id text primary key references agents on delete cascade,
     whom text not null check (whom in ('nobody', 'league', 'teams', 'anyone')),
     team_ids text[] not null default '{}',          -- for 'teams'
     blocked_team_ids text[] not null default '{}',
-    rating_within double precision check (rating_within > 0),  -- points between the ratings; null: any
     games_daily integer check (games_daily >= 0),   -- with all other teams in a UTC day; null: no limit
-    cooldown_seconds integer not null default 0 check (cooldown_seconds between 0 and 2592000),
-    from_minute integer check (from_minute between 0 and 1439),  -- of the UTC day; null: at any time
-    until_minute integer check (until_minute between 0 and 1439),
     accepts_automatically boolean not null,
-    changed_at timestamptz not null default now(),
-    constraint scrim_policies_hours check ((from_minute is null) = (until_minute is null))
+    changed_at timestamptz not null default now()
 );
 
 -- Many scrims with one id: one agent against many, or own versions against each other.
@@ -787,7 +755,7 @@ create table matches (
     rejudges text,                        -- the finished match that this one is to replace
     state text not null default 'queued' check (state in ('queued', 'running', 'finished', 'void')),
     -- where it waits and which node can play it
-    queue text not null check (queue in ('play.cpu', 'play.gpu', 'scrim', 'validate', 'open')),
+    queue text not null check (queue in ('play.cpu', 'play.gpu', 'scrim', 'validate')),
     turn integer not null default 0,      -- lowest first; how many its requester has in the queue before it
     goes_first boolean not null default false,    -- the first rated match of an entry
     profiles text[] not null,             -- runtime profiles that the lineup needs
@@ -879,7 +847,6 @@ create table attempts (
     worker text not null,
     node text not null default '',
     machine_id text,                      -- null: a worker of the site
-    speed double precision,
     image_digest text not null default '',
     rules_digest text not null default '',
     started_at timestamptz not null,
@@ -940,7 +907,7 @@ create table pinned_matches (
 create table machine_invitations (
     id text primary key,
     code_hash text not null unique,       -- SHA-256 of the code
-    tier text not null default 'member' check (tier in ('trusted', 'member', 'volunteer')),
+    tier text not null default 'checked' check (tier in ('trusted', 'checked')),
     owner_id text references users,
     created_by text not null references users,
     created_at timestamptz not null default now(),
@@ -952,7 +919,7 @@ create table machine_invitations (
 create table machines (
     id text primary key,
     name text not null check (length(name) between 1 and 60),
-    tier text not null default 'member' check (tier in ('trusted', 'member', 'volunteer')),
+    tier text not null default 'checked' check (tier in ('trusted', 'checked')),
     owner_id text references users,       -- null: the site's own
     login text not null unique check (login ~ '^peck_machine_[0-9a-z]+$'),   -- role of Postgres, user of Redis
     secret_hash text not null unique,     -- SHA-256 of its secret: password of Postgres and Redis, token of the site
@@ -981,7 +948,6 @@ create table workers (
     image_digests jsonb not null default '{}',    -- profile -> digest of the image that its node uses
     started_at timestamptz not null default now(),
     machine_id text references machines,  -- null: a worker of the site
-    speed double precision,
     seen_at timestamptz not null default now(),
     live_until timestamptz not null default now() + interval '15 seconds'   -- each heartbeat moves it
 );
@@ -1028,7 +994,6 @@ create table machine_controls (
     season_id text not null references seasons,
     first_match_id text not null unique,
     second_match_id text not null unique,
-    is_canary boolean not null default false,
     is_repeatable boolean,                -- both plays made the same moves; null: not compared yet
     created_at timestamptz not null default now()
 );
@@ -1040,7 +1005,6 @@ create table machine_samples (
     control_id text not null references machine_controls,
     machine_id text references machines,  -- null: a canary that no machine has played yet
     is_different boolean,                 -- other moves than both controls; null: they differ themselves
-    log_time_ratio double precision,      -- of charged times, for equal speeds; null: not comparable
     compared_at timestamptz,              -- null: not compared yet
     created_at timestamptz not null default now()
 );
@@ -1253,8 +1217,6 @@ create table tournaments (
     -- its course
     draw_seed bytea not null,             -- hidden until the end
     draw_digest text not null,            -- SHA-256 of the seed, shown from the start
-    ranks_by_mean boolean not null default false,
-    course_rules smallint not null default 1,
     published jsonb not null default '{}',        -- rounds as they were paired
     position text not null default '1.1',         -- stage and round that is played
     is_due boolean not null default true, -- the scheduler has something to do although no game ended

@@ -32,12 +32,9 @@ from ladder.slugs import slug_of
 
 AGENT: Final = """
     select a.id, a.team_id, t.name as team_name, a.slug, a.name, a.created_at,
-           case a.machine_tier when 'volunteer' then 'any' else 'trusted' end as machines
+           a.machines
     from agents a join teams t on t.id = a.team_id
     """
-STORED_MACHINES: Final = {AgentMachines.TRUSTED: "trusted", AgentMachines.ANY: "volunteer"}
-"""What the column `machine_tier` holds. Rows of earlier versions may also hold 'member', which let
-only some machines run the agent, so it is read as trusted."""
 SUBMISSION: Final = """
     select s.id, s.number, submission_version(s.agent_id, s.number) as version, s.agent_id,
            a.team_id, s.digest, s.size_bytes, s.filename, s.message, s.created_at, s.url
@@ -154,13 +151,13 @@ def update_agent(conn: Connection, agent_id: AgentId, change: AgentChange) -> Ag
     conn.execute(
         """
         update agents
-        set name = coalesce(%(name)s, name), machine_tier = coalesce(%(stored)s, machine_tier)
+        set name = coalesce(%(name)s, name), machines = coalesce(%(machines)s, machines)
         where id = %(agent)s
         """,
         {
             "agent": agent_id,
             "name": change.name,
-            "stored": change.machines and STORED_MACHINES[change.machines],
+            "machines": change.machines,
         },
     )
     return get_agent(conn, agent_id)

@@ -142,9 +142,9 @@ def request_to_join(
             conn.execute(
                 """
                 insert into join_requests (id, league_id, user_id, words, agreed_visibility,
-                  agreed_replays, agreed_remote, terms_digest, agreed_staff, expires_at)
+                  agreed_replays, agreed_remote, terms_digest, expires_at)
                 values (%(id)s, %(league)s, %(user)s, %(words)s, %(visibility)s, %(replays)s,
-                  %(remote)s, %(digest)s, %(roles)s, now() + %(life)s)
+                  %(remote)s, %(digest)s, now() + %(life)s)
                 """,
                 {
                     "id": request_id,
@@ -153,7 +153,6 @@ def request_to_join(
                     "words": words,
                     **settings._asdict(),
                     "digest": terms_digest,
-                    "roles": terms.ROLES_NAMED,
                     "life": LIFE,
                 },
             )
@@ -322,8 +321,7 @@ def _admit(conn: Connection, league: League, row: dict[str, Any], role: LeagueRo
         """,
         row,
     )
-    if row["agreed_staff"] == terms.ROLES_NAMED:  # else it is of an older version
-        terms.record_role_agreement(conn, league.id, user_id)
+    terms.record_role_agreement(conn, league.id, user_id)
     if role is LeagueRole.COMPETITOR and not users.teams_of(conn, user_id):
         users.create_own_team(conn, users.get_user(conn, user_id).name, user_id)
 

@@ -22,7 +22,6 @@ from ladder.ids import LeagueId, UserId
 from ladder.leagues import league_blocks, leagues
 from ladder.leagues.records import League
 from ladder.people.records import Viewer
-from ladder.people.roles import STAFF
 
 REPLAYS: Final = {
     ReplayVisibility.PUBLIC: (
@@ -44,8 +43,6 @@ REMOTE: Final = (
     " Their time is measured over the network, and their owners see matches as they are played."
 )
 """For a season that takes remote agents."""
-ROLES_NAMED: Final = [role.value for role in STAFF]
-"""The roles that the text names, as a request to join stores them."""
 
 
 class TermsSettings(NamedTuple):

@@ -50,11 +50,8 @@ NO_LIMIT: Final = (
     " superuser must run grant set on parameter temp_file_limit to ROLE, or set temp_file_limit for"
     " the server"
 )
-STORED_TIERS: Final = {MachineTier.TRUSTED: "trusted", MachineTier.CHECKED: "volunteer"}
-"""What the columns `tier` hold. Rows of earlier versions may also hold 'member', which is read as
-checked (machine_tier in trust.sql)."""
 SELECT_INVITATIONS: Final = """
-select i.id, i.created_at, i.expires_at, machine_tier(i.tier) as tier, i.owner_id,
+select i.id, i.created_at, i.expires_at, i.tier, i.owner_id,
        u.name as owner_name
   from machine_invitations i left join users u on u.id = i.owner_id
  where i.used_at is null and i.revoked_at is null and i.expires_at > now()
@@ -62,7 +59,7 @@ select i.id, i.created_at, i.expires_at, machine_tier(i.tier) as tier, i.owner_i
  order by i.id desc
 """
 SELECT_MACHINES: Final = """
-select m.id, m.name, machine_tier(m.tier) as tier, m.owner_id, u.name as owner_name,
+select m.id, m.name, m.tier, m.owner_id, u.name as owner_name,
        m.joined_at, m.drained_at, m.revoked_at, m.quarantined_at, m.quarantine_reason,
        (select count(*) from machine_samples s where s.machine_id = m.id
            and s.is_different is not null and s.created_at > m.judged_from)::int as samples,
@@ -226,7 +223,7 @@ def invite(
             "hash": hash_secret(secret),
             "by": by.user_id,
             "life": LIFE,
-            "tier": STORED_TIERS[trust.tier],
+            "tier": trust.tier,
             "owner": owner,
         },
     )
@@ -367,7 +364,7 @@ def trust(conn: Connection, by: Viewer, key: str, change: MachineTrust) -> Machi
          where id = %(id)s
         """,
         {
-            "tier": STORED_TIERS[change.tier],
+            "tier": change.tier,
             "is_trusted": change.tier is MachineTier.TRUSTED,
             "owner": users.find_owner(conn, change.owner),
             "by": by.user_id,

@@ -8,14 +8,7 @@
 -- A scrim without a row in scrims is the second play of a match of a checked machine (checks.py).
 -- Trusted machines alone play it.
 
--- The tier of a stored one. Earlier versions stored 'member' and 'volunteer'.
-create or replace function machine_tier(p_stored text) returns text
-language sql immutable as $$
-    select case p_stored when 'trusted' then 'trusted' else 'checked' end
-$$;
-
--- Internal. Whether checked machines may play this waiting match. Agents that any machine may run have the
--- stored value 'volunteer' (entries/agents.py).
+-- Internal. Whether checked machines may play this waiting match.
 create or replace function lease_is_open(m matches) returns boolean
 language sql stable set search_path = public, pg_temp as $$
     select m.attempt = 0 and m.rejudges is null
@@ -23,7 +16,7 @@ language sql stable set search_path = public, pg_temp as $$
        and exists (select 1 from seasons s join leagues l on l.id = s.league_id
                     where s.id = m.season_id and l.visibility = 'public')
        and not exists (select 1 from forks where scrim_id = m.scrim_id)
-       and coalesce((select bool_and(a.machine_tier = 'volunteer')
+       and coalesce((select bool_and(a.machines = 'any')
                        from seats t join agents a on a.id = t.agent_id where t.match_id = m.id), false)
 $$;
 
@@ -38,7 +31,7 @@ begin
     end if;
     select * into x from machines
      where id = p_machine and drained_at is null and quarantined_at is null and revoked_at is null;
-    if not found or machine_tier(x.tier) = 'checked' and not lease_is_open(m) then
+    if not found or x.tier = 'checked' and not lease_is_open(m) then
         return false;
     end if;
     if x.owner_id is null then
@@ -96,7 +89,6 @@ begin
 end $$;
 
 revoke execute on function
-    machine_tier(text),
     lease_is_open(matches),
     lease_allows(text, matches),
     lease_own_queue(),

@@ -322,10 +322,6 @@ def lock_entrants(conn: Connection, tournament_id: TournamentId, by: UserId | No
             ),
         )
     _move_dates(conn, tournament.id)
-    conn.execute(  # the previous version reads these columns, if an update is undone
-        "update tournaments set ranks_by_mean = true, course_rules = 2 where id = %s",
-        (tournament.id,),
-    )
     tournaments.set_state(conn, tournament.id, TournamentState.LOCKED)
     tournaments.record_act(
         conn,

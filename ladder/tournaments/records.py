@@ -148,8 +148,7 @@ class Entrant:
     """Before the lock the team that entered it. Agents of one team do not meet in a Swiss stage,
     whatever teams merge later."""
     is_reference: bool
-    """Whether it was locked as a reference agent, which has no team-mates. False in a tournament
-    that an older version locked: its rounds are paired by the old rule."""
+    """Whether it was locked as a reference agent, which has no team-mates."""
     state: EntrantState
     checked_in_at: datetime | None
     number: int | None

@@ -257,16 +257,12 @@ def visible_match(conn: Connection, who: Viewer, key: str) -> Match:
 
 
 def void_reason(who: Viewer, found: Match) -> str | None:
-    """Why a match is void. Only hosts of the league see messages of machines.
-
-    A match that became void during an update from the previous release may have no cause. Its
-    reason may hold such a message too.
-    """
+    """Why a match is void. Only hosts of the league see messages of machines."""
     if who.is_admin or has_scope(who.roles.get(found.league_id), RoleScope.MANAGE):
         return found.void_reason
     if found.void_cause is VoidCause.ATTEMPTS_USED_UP:
         return f"{found.attempt} attempts used up"
-    return None if found.void_cause is None else found.void_reason
+    return found.void_reason
 
 
 def visible_match_filter(conn: Connection, who: Viewer) -> Callable[[Match], bool]:

@@ -84,15 +84,6 @@ RULES: Final = (
         words=("address",),
     ),
     Rule(
-        "expected_people",
-        "The line of the administrator's list by which you signed up in an earlier version",
-        "as long as the account",
-        mine="x.user_id = %(user)s",
-        deleted=True,
-        secret=("hash",),
-        words=("name", "address"),
-    ),
-    Rule(
         "device_logins",
         "Devices that you signed in with peck login",
         "1 day",

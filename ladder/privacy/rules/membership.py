@@ -41,13 +41,6 @@ RULES: Final = (
         words=("name", "external_id"),
     ),
     Rule(
-        "staff_agreements",
-        "The graders and commentators to whom you agreed in an earlier version",
-        "as long as the account",
-        mine="x.user_id = %(user)s or x.staff_id = %(user)s",
-        deleted=True,
-    ),
-    Rule(
         "role_agreements",
         "The leagues with terms by which graders and commentators see your agents",
         "as long as the account",

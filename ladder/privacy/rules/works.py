@@ -36,7 +36,7 @@ RULES: Final = (
         },
         named=("name", "slug"),
         named_where="x.team_id = any (%(left)s)",
-        impersonal="id team_id machine_tier",
+        impersonal="id team_id machines",
     ),
     Rule(
         "submissions",

@@ -183,7 +183,7 @@ def test_a_machine_that_is_not_trusted_gets_no_bundle_without_consent(
             "reads a bundle": lambda: http.get(f"/v1/machine/blobs/{bundle[0]}"),
             "trusts itself": lambda: http.put("/v1/machines/lake/trust", json={"tier": "trusted"}),
             "raises its tier": sql("update machines set tier = 'trusted'"),
-            "agrees for an agent": sql("update agents set machine_tier = 'volunteer'"),
+            "agrees for an agent": sql("update agents set machines = 'any'"),
             "asks what it may play": sql("select lease_allows(null, m) from matches m"),
             "wakes matches": sql("select lease_wake_open(100, 0)"),
             **{f"takes from {queue}": take(queue) for queue in redis_clients.QUEUES},

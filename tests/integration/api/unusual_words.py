@@ -147,11 +147,6 @@ def sign_in_elsewhere(world: World, user: UserId) -> None:
             "https://sso.example.org", f"{WORD}-7", f"{WORD}@example.org", WORD, None
         )
         identities.link_identity(conn, user, proved)
-        conn.execute(  # as an earlier version did
-            "insert into expected_people (id, name, address, hash, user_id)"
-            " values ('exp_1', %s, %s, 'x', %s)",
-            (NAME, f"{WORD}@example.net", user),
-        )
         one_time_links.create_link(conn, LinkPurpose.SIGN_UP, address=f"{WORD}@example.com")
         mail_addresses.request_address(conn, user, f"{WORD}@example.org")
         mail_addresses.store_address(conn, user, f"{WORD}@example.com")

@@ -108,31 +108,13 @@ def test_tiers_of_earlier_versions_are_checked(
         assert order.match_id == allowed
 
 
-def test_agent_that_allowed_machines_of_members_alone_stays_on_trusted_machines(
-    conn: Connection,
-    contest: Contest,
-    database_url: str,
-    joined: tuple[Machine, str],
-    admin: Viewer,
-) -> None:
-    machines.trust(conn, admin, "pond", CHECKED)
-    lineup = agreed(contest)
-    agent = contest.seat(lineup[0]).agent_id
-    conn.execute("update agents set machine_tier = 'member' where id = %s", (agent,))
-    assert agents.get_agent(conn, agent).machines == "trusted"
-    match = contest.rated(*lineup)
-    with login(database_url, joined) as own:
-        workers.register_worker(own, greeting())
-        assert (woken(conn), lease.claim_match(own, match, "pond-1")) == ([], None)
-
-
 def validation(contest: Contest) -> MatchId:
     entry = contest.pending()
     found = contest.conn.execute(
         "select validation_match_id from entries where id = %s", (entry,)
     ).fetchone()
     assert found is not None
-    contest.conn.execute("update agents set machine_tier = 'volunteer'")
+    contest.conn.execute("update agents set machines = 'any'")
     return MatchId(found[0])
 
 

@@ -98,27 +98,6 @@ def test_policies_count_again_when_nobody_has_to_answer(
         pair.ask()
 
 
-def test_policy_with_values_of_an_older_version_means_what_its_owner_sees(pair: Pair) -> None:
-    conn = pair.contest.conn
-    pair.policy(ScrimPolicy(whom=Whom.ANYONE, games_daily=7, accepts_automatically=True))
-    conn.execute(
-        """
-        update scrim_policies
-        set rating_within = 1, cooldown_seconds = 3600, from_minute = 0, until_minute = 0
-        """
-    )
-    conn.execute("update agents set scrims_per_requester_daily = 0, open_for_scrims = false")
-    assert pair.ask(games=2).state == "accepted"
-    assert pair.ask(games=5).state == "accepted"
-    with pytest.raises(Conflict, match="accepts only 0 more games"):
-        pair.ask(games=1)
-
-
-def test_agent_that_an_older_version_opened_takes_requests(pair: Pair) -> None:
-    pair.contest.conn.execute("update agents set open_for_scrims = true")
-    assert pair.ask().state == "asked"
-
-
 def test_an_agent_of_a_deleted_account_cannot_be_asked(pair: Pair) -> None:
     conn = pair.contest.conn
     pair.policy(ScrimPolicy(whom=Whom.ANYONE, accepts_automatically=True))

@@ -63,25 +63,6 @@ def test_a_grader_reads_logs_of_a_team_once_all_its_people_agreed(contest: Conte
     assert reads_logs(contest, other, team), "the terms name the role"
 
 
-def test_staff_sees_nothing_of_people_who_agreed_to_terms_of_an_older_version(
-    contest: Contest,
-) -> None:
-    conn = contest.conn
-    ada, team = contest.team()
-    agree(contest, ada)
-    grader = users.create_user(conn, "Grace").id
-    appoint(contest, grader, "grader")
-    conn.execute("delete from role_agreements")
-    conn.execute(
-        "insert into staff_agreements (league_id, user_id, staff_id, role)"
-        " values (%s, %s, %s, 'grader')",
-        (contest.league.id, ada, grader),
-    )
-    assert not reads_logs(contest, grader, team)
-    agree(contest, ada)
-    assert reads_logs(contest, grader, team)
-
-
 def test_staff_sees_nothing_of_people_whom_a_host_added(contest: Contest) -> None:
     ada, team = contest.team()
     appoint(contest, ada, "competitor")

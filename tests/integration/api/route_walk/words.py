@@ -150,8 +150,8 @@ def insert_join_request(conn: Connection, league_id: str, user_id: str) -> str:
     request_id = new_id("jrq")
     conn.execute(
         "insert into join_requests (id, league_id, user_id, agreed_visibility, agreed_replays,"
-        " agreed_remote, terms_digest, agreed_staff, expires_at)"
-        " values (%s, %s, %s, 'public', 'own', false, '', '{}', now() + interval '1 day')",
+        " agreed_remote, terms_digest, expires_at)"
+        " values (%s, %s, %s, 'public', 'own', false, '', now() + interval '1 day')",
         (request_id, league_id, user_id),
     )
     return request_id
