@@ -21,6 +21,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from fastapi import APIRouter, Response
@@ -129,6 +130,8 @@ class Operations:
         takes_key: bool | None = None,
         repeat: str = "",
         problems: tuple[int, ...] = (403, 404, 409),
+        answer: Any = None,
+        responses: Mapping[int | str, dict[str, Any]] = MappingProxyType({}),
         forms: tuple[Form, ...] | Form = (),
         confirms: str = "",
     ) -> Callable[[F], F]:
@@ -138,26 +141,28 @@ class Operations:
         otherwise. If its answer has a field ``is_new`` that is false, the status is 200; ``repeat``
         says when. Without an answer its status is 204. ``problems`` are the statuses of its
         refusals. ``tag`` is its group in the OpenAPI document, if it is not that of the others.
+        ``answer`` is the type of the answer of a function that returns a response, and
+        ``responses`` what the OpenAPI document says of further answers.
         """
 
         def declare(function: F) -> F:
             declared_forms = forms if isinstance(forms, tuple) else (forms,)
             operation = Operation(method, path, summary, function, status, declared_forms, confirms)
-            answer = operation.signature.return_annotation
+            answer_type = answer or operation.signature.return_annotation
             repeats_once = status == 201 if takes_key is None else takes_key
             self.all[operation.name] = operation
-            repeated: dict[int | str, Any] = {}
+            described = dict(responses)
             if repeat:
-                repeated[200] = {"model": answer, "description": repeat}
+                described[200] = {"model": answer_type, "description": repeat}
             self.router.add_api_route(
                 path,
                 idempotent_endpoint(operation) if repeats_once else function,
                 methods=[method],
                 tags=[tag or self.tag],
-                status_code=204 if answer is None else status,
+                status_code=204 if answer_type is None else status,
                 summary=summary,
-                response_model=answer,
-                responses={**repeated, **problem_responses(*problems)},
+                response_model=answer_type,
+                responses={**described, **problem_responses(*problems)},
                 openapi_extra={CONFIRMS: confirms} if confirms else None,
             )
             return function
