@@ -36,14 +36,7 @@ from services.agents import uploads as agent_uploads
 from services.api import (
     feed,
     health,
-    highlights,
-    insights,
-    leaderboard,
-    live,
-    matches,
     metrics,
-    search,
-    season_certainty,
 )
 from services.http import auth, etags, problems
 from services.http.app_state import (
@@ -60,12 +53,11 @@ from services.http.body_limits import BodyLimit
 from services.http.compression import PageCompression
 from services.http.ending import Ending
 from services.http.head_answers import HeadAnswers
-from services.http.leaderboard_cache import LeaderboardCache
+from services.http.leaderboard_cache import LeaderboardCache, QuickBoardAnswers
 from services.http.live_limits import WatcherLimits
-from services.http.live_matches import LiveMatches
+from services.http.live_matches import LiveMatches, open_games
 from services.http.mailing import Mailer
 from services.http.metrics import ApiMetrics, TimingMiddleware
-from services.http.quick_boards import QuickBoardAnswers, QuickBoards
 from services.http.security_headers import SecurityHeaders
 from services.http.uploads import UploadSlots
 from services.machines import blobs as machine_blobs
@@ -82,15 +74,8 @@ Errors are `application/problem+json` (RFC 9457); the page at `type` explains ea
 something. A thing that you may not see answers `404`, like a missing thing.
 """
 ROUTERS: Final = (
-    leaderboard.router,  # first, because it is read most: routes are tried in order
     feed.router,
     *(operations.router for operations in pages.FEATURES),
-    season_certainty.router,
-    insights.router,
-    matches.router,
-    live.router,
-    highlights.router,
-    search.router,
     machine_blobs.router,
     health.router,
     metrics.router,
@@ -124,7 +109,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             intake = UploadSlots(POOL_SIZE - AT_A_TIME)
             live_matches = LiveMatches(
                 chosen.redis_url,
-                lambda ids: read_rows(news, lambda conn: live_states(conn, ids)),
+                lambda ids: read_rows(news, lambda conn: live_states(conn, ids, open_games())),
             )
             boards = LeaderboardCache(
                 lambda season_id, before: read_rows(
@@ -138,7 +123,6 @@ def create_app(settings: Settings | None = None) -> FastAPI:
                 news,
                 blobs,
                 boards,
-                QuickBoards(boards),
                 intake,
                 measures,
                 PasswordHashing(),
@@ -156,7 +140,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
                     found.listener.listening(chosen.database_url),
                     found.clock.ticking(),
                     found.live.reading(),
-                    found.quick_boards.heads.reading(chosen.database_url),
+                    found.boards.heads.reading(chosen.database_url),
                 ):
                     yield
             if found.mailer is not None:

@@ -95,4 +95,4 @@ class Season(SeasonRules):
 
 def league_resource(league: League) -> LeagueResource:
     """Returns the permission resource of a league."""
-    return LeagueResource(league.id, league.visibility, league.replay_visibility)
+    return LeagueResource(league.id, league.visibility)

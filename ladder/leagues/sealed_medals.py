@@ -9,19 +9,23 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ladder.database.db import Connection, atomic_function, fetch
+from ladder.field_types import RECORD
 from ladder.ids import SeasonId, TeamId
 from ladder.leagues.medals import BEST_FIRST, Medal
 
 
 @dataclass(frozen=True, slots=True)
 class SealedMedal:
-    """A row of the record."""
+    """A sealed medal, and the act that took it back, if any."""
 
+    __pydantic_config__ = RECORD
     team_id: TeamId
     team_name: str
     medal: Medal
     chance: float
+    """Probability of this class or better, by the version that sealed it."""
     version: int
+    """Version of the official standing that sealed it."""
     sealed_at: datetime
     unsealed_at: datetime | None
     audit_id: str | None

@@ -38,14 +38,16 @@ def durations_since(conn: Connection, cursors: Mapping[SeasonId, int]) -> list[M
     """Returns the matches accepted after each season's given log number, in log order."""
     with conn.cursor(row_factory=class_row(MatchDuration)) as cur:
         return cur.execute(
-            "select a.season_id, a.no,"
-            " extract(epoch from m.claimed_at - m.created_at)::float8 as waited_seconds,"
-            " extract(epoch from m.finished_at - m.claimed_at)::float8 as played_seconds"
-            " from unnest(%s::text[], %s::bigint[]) as c(season_id, read_to)"
-            " join acceptances a on a.season_id = c.season_id and a.no > c.read_to"
-            " join matches m on m.id = a.match_id"
-            " where a.act = 'accept' and m.claimed_at is not null and m.finished_at is not null"
-            " order by a.no limit %s",
+            """
+            select a.season_id, a.no,
+            extract(epoch from m.claimed_at - m.created_at)::float8 as waited_seconds,
+            extract(epoch from m.finished_at - m.claimed_at)::float8 as played_seconds
+            from unnest(%s::text[], %s::bigint[]) as c(season_id, read_to)
+            join acceptances a on a.season_id = c.season_id and a.no > c.read_to
+            join matches m on m.id = a.match_id
+            where a.act = 'accept' and m.claimed_at is not null and m.finished_at is not null
+            order by a.no limit %s
+            """,
             (list(cursors), list(cursors.values()), MOST),
         ).fetchall()
 
@@ -61,9 +63,11 @@ class UsualSeconds:
         at, seconds = self._known.get(season_id, (-math.inf, 1.0))
         if time.monotonic() - at > KEPT_SECONDS:
             row = conn.execute(
-                "select avg(extract(epoch from m.finished_at - m.claimed_at)) from ("
-                "   select match_id from acceptances where season_id = %s and act = 'accept'"
-                "   order by no desc limit %s) a join matches m on m.id = a.match_id",
+                """
+                select avg(extract(epoch from m.finished_at - m.claimed_at)) from (
+                  select match_id from acceptances where season_id = %s and act = 'accept'
+                  order by no desc limit %s) a join matches m on m.id = a.match_id
+                """,
                 (season_id, USUAL_SAMPLE),
             ).fetchone()
             assert row is not None

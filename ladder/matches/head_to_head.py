@@ -7,10 +7,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
+from pydantic import computed_field
+
 from estimates.intervals import wilson_interval
 from ladder.database.db import Connection
 from ladder.enums import MatchKind
 from ladder.errors import Invalid
+from ladder.field_types import RECORD
 from ladder.ids import AgentId, MatchId
 from ladder.people import visibility
 from ladder.people.records import Viewer
@@ -37,17 +40,30 @@ class Meeting:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Results of the first agent against the second."""
+    """Results of the first agent against the second, by placement."""
 
+    __pydantic_config__ = RECORD
     games: int
     won: int
     tied: int
     lost: int
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def share(self) -> float | None:
-        """Share of games won; a tie counts half. None without games."""
+        """Share of games won; a tie counts half. Null without games."""
         return (self.won + self.tied / 2) / self.games if self.games else None
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def low(self) -> float | None:
+        """Lower end of the share's 95 % interval."""
+        return self.interval[0] if self.interval else None
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def high(self) -> float | None:
+        return self.interval[1] if self.interval else None
 
     @property
     def interval(self) -> tuple[float, float] | None:
@@ -86,16 +102,18 @@ def read_head_to_head(
         raise Invalid("opponent", "choose two different agents")
     seen, values = visibility.visible_matches(viewer)
     rows = conn.execute(
-        "select t.match_id, t.seat, o.seat, a.number, b.number, t.placement, o.placement"  # noqa: S608
-        " from meetings p join seats t on t.match_id = p.match_id"
-        " join seats o on o.match_id = t.match_id and o.seat <> t.seat"
-        " join matches m on m.id = t.match_id join seasons s on s.id = m.season_id"
-        " left join scrims c on c.id = m.scrim_id"
-        " join submissions a on a.id = t.submission_id join submissions b on b.id = o.submission_id"
-        " where p.pair = pair_of(%s, %s) and t.agent_id = %s and o.agent_id = %s"
-        f" and m.kind = '{MatchKind.RATED}'"
-        f" and m.state = 'finished' and {seen} and not exists (select 1 from acceptances w"
-        " where w.match_id = t.match_id and w.act = 'withdraw') order by t.match_id desc limit %s",
+        f"""
+        select t.match_id, t.seat, o.seat, a.number, b.number, t.placement, o.placement
+        from meetings p join seats t on t.match_id = p.match_id
+        join seats o on o.match_id = t.match_id and o.seat <> t.seat
+        join matches m on m.id = t.match_id join seasons s on s.id = m.season_id
+        left join scrims c on c.id = m.scrim_id
+        join submissions a on a.id = t.submission_id join submissions b on b.id = o.submission_id
+        where p.pair = pair_of(%s, %s) and t.agent_id = %s and o.agent_id = %s
+        and m.kind = '{MatchKind.RATED}'
+        and m.state = 'finished' and {seen} and not exists (select 1 from acceptances w
+        where w.match_id = t.match_id and w.act = 'withdraw') order by t.match_id desc limit %s
+        """,  # noqa: S608
         (agent_id, opponent_id, agent_id, opponent_id, *values, MEETINGS),
     )
     return compare(

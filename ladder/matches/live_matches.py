@@ -1,25 +1,19 @@
-"""Running matches: who may watch them, which ones are played now, and what became of them."""
+"""Running matches: which ones are played now, and what became of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Final
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from psycopg.rows import dict_row
 
 from ladder.database.db import Connection
-from ladder.enums import MatchState, ReplayVisibility, Visibility
-from ladder.ids import AgentId, LeagueId, MatchId, SeasonId
-from ladder.leagues import seasons
-from ladder.leagues.records import League
+from ladder.enums import MatchState
+from ladder.ids import AgentId, LeagueId, MatchId
 from ladder.matches import history
-from ladder.matches.records import Match, match_resource
+from ladder.matches.records import Match
 from ladder.people import visibility
-from ladder.people.permissions import may_see
-from ladder.people.records import Viewer
-from ladder.people.resources import LeagueResource, LiveResource
-
-LOOKED_AT: Final = 40
-"""Newest running matches among which a list chooses those that the viewer may watch."""
+from ladder.people.records import STRANGER, Viewer
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,89 +22,61 @@ class LiveState:
 
     state: MatchState
     attempt: int
-    league: LeagueResource
-    is_season_finished: bool
     delay_seconds: int
+    is_public: bool
+    """Whether everybody may watch it."""
 
 
-def live_resource(
-    match: Match, league: League, season_state: str, *, hides_something: bool
-) -> LiveResource:
-    """The permission resource of a running match. ``hides_something`` is about its game."""
-    is_withheld = hides_something and any(seat.remote for seat in match.seats)
-    return LiveResource(match_resource(match, league), season_state == "finished", is_withheld)
+def live_states(
+    conn: Connection, match_ids: Sequence[MatchId], open_games: Sequence[str]
+) -> dict[MatchId, LiveState]:
+    """The present state of these matches. Unknown ids are left out.
 
-
-def present_resource(known: LiveResource, found: LiveState) -> LiveResource:
-    """The resource with its league and season as they are now, also where its scrim names them."""
-    match = replace(known.match, league=found.league)
-    scrim = match.scrim
-    if scrim is not None:
-        origin = scrim.continues
-        if origin is not None:
-            origin = replace(
-                origin,
-                match=replace(origin.match, league=found.league),
-                is_season_finished=found.is_season_finished,
-            )
-        match = replace(match, scrim=replace(scrim, league=found.league, continues=origin))
-    return replace(known, match=match, is_season_finished=found.is_season_finished)
-
-
-def live_states(conn: Connection, match_ids: Sequence[MatchId]) -> dict[MatchId, LiveState]:
-    """The present state of these matches. Unknown ids are left out."""
-    rows = conn.execute(
-        "select m.id, m.state, m.attempt, s.league_id, l.visibility, l.replay_visibility,"
-        " s.state, l.live_delay_seconds from matches m"
-        " join seasons s on s.id = m.season_id join leagues l on l.id = s.league_id"
-        " where m.id = any (%s)",
-        (list(match_ids),),
-    )
+    ``open_games`` are the games whose frames show no more than an agent sees.
+    """
+    seen, values = visibility.watchable_matches(STRANGER, open_games)
+    with conn.cursor(row_factory=dict_row) as cur:
+        rows = cur.execute(
+            f"""
+            select m.id, m.state, m.attempt, l.live_delay_seconds as delay_seconds,
+              {seen} as is_public {history.ACCESS} true
+            """,
+            (*values, list(match_ids)),
+        ).fetchall()
     return {
-        MatchId(match_id): LiveState(
-            MatchState(state),
-            attempt,
-            LeagueResource(LeagueId(league), Visibility(visibility), ReplayVisibility(replays)),
-            season_state == "finished",
-            delay,
-        )
-        for match_id, state, attempt, league, visibility, replays, season_state, delay in rows
+        MatchId(row.pop("id")): LiveState(**row | {"state": MatchState(row["state"])})
+        for row in rows
     }
 
 
 def list_running(
     conn: Connection,
     viewer: Viewer,
-    hides_something: Callable[[str], bool],
+    open_games: Sequence[str],
     *,
     league_id: LeagueId | None = None,
     agent_id: AgentId | None = None,
     limit: int = 6,
 ) -> list[Match]:
-    """The newest matches of leagues that are played now and that the viewer may watch.
-
-    ``hides_something`` says of a game, by name, whether its frames show more than an agent sees.
-    """
-    newest = conn.execute(
-        "select m.id from matches m join seasons s on s.id = m.season_id"
-        " where m.state = 'running' and m.kind in ('rated', 'tournament')"
-        " and (%s::text is null or s.league_id = %s)"
-        " and (%s::text is null or exists (select 1 from seats t where t.match_id = m.id"
-        " and t.agent_id = %s)) order by m.claimed_at desc limit %s",
-        (league_id, league_id, agent_id, agent_id, LOOKED_AT),
+    """The newest matches of leagues that are played now and that the viewer may watch."""
+    seen, values = visibility.watchable_matches(viewer, open_games)
+    rows = conn.execute(
+        f"""
+        select m.id from matches m
+          join seasons s on s.id = m.season_id join leagues l on l.id = s.league_id
+          left join scrims c on c.id = m.scrim_id
+        where m.state = 'running' and m.kind in ('rated', 'tournament')
+          and (%s::text is null or s.league_id = %s)
+          and (%s::text is null or exists (
+            select 1 from seats t where t.match_id = m.id and t.agent_id = %s
+          ))
+          and {seen}
+        order by m.claimed_at desc limit %s
+        """,  # noqa: S608
+        (league_id, league_id, agent_id, agent_id, *values, limit),
     ).fetchall()
-    known: dict[SeasonId, tuple[League, str]] = {}
-    shown: list[Match] = []
-    for match in history.get_matches(conn, [row[0] for row in newest]):
-        if match.season_id not in known:
-            season, league = seasons.get_season_and_league(conn, match.season_id)
-            known[match.season_id] = (league, season.state)
-        resource = live_resource(
-            match, *known[match.season_id], hides_something=hides_something(match.game)
-        )
-        if match.state is MatchState.RUNNING and may_see(viewer, resource):
-            shown.append(match)
-    return shown[:limit]
+    found = history.get_matches(conn, [row[0] for row in rows], viewer)
+    return [match for match in found if match.state is MatchState.RUNNING]
 
 
 def count_waiting(
@@ -127,12 +93,14 @@ def count_waiting(
     seen, values = visibility.visible_matches(viewer)
     open_to, open_values = visibility.visible_leagues(viewer)
     row = conn.execute(
-        "select count(*) from matches m join seasons s on s.id = m.season_id"  # noqa: S608
-        " join leagues l on l.id = s.league_id left join scrims c on c.id = m.scrim_id"
-        " where m.state = 'queued' and (%s::text is null or s.league_id = %s)"
-        " and (%s::text is null or exists (select 1 from seats t where t.match_id = m.id"
-        "   and t.agent_id = %s and (m.kind <> 'rated' or t.team_id = any (%s))))"
-        f" and (m.kind = 'rated' and {open_to} or m.kind = 'tournament' and {seen})",
+        f"""
+        select count(*) from matches m join seasons s on s.id = m.season_id
+        join leagues l on l.id = s.league_id left join scrims c on c.id = m.scrim_id
+        where m.state = 'queued' and (%s::text is null or s.league_id = %s)
+        and (%s::text is null or exists (select 1 from seats t where t.match_id = m.id
+          and t.agent_id = %s and (m.kind <> 'rated' or t.team_id = any (%s))))
+        and (m.kind = 'rated' and {open_to} or m.kind = 'tournament' and {seen})
+        """,  # noqa: S608
         (
             *(league_id, league_id, agent_id, agent_id, list(viewer.team_ids)),
             *(*open_values, *values),
@@ -145,8 +113,10 @@ def count_waiting(
 def is_every_slot_busy(conn: Connection) -> bool:
     """Whether matches of all kinds play in all slots of the live workers."""
     row = conn.execute(
-        "select (select count(*) from matches where state = 'running') >="
-        " (select sum(slots) from workers where live_until > now())"
+        """
+        select (select count(*) from matches where state = 'running') >=
+        (select sum(slots) from workers where live_until > now())
+        """
     ).fetchone()
     assert row is not None
     return bool(row[0])

@@ -20,6 +20,7 @@ from ladder.enums import MatchKind, MatchState
 from ladder.errors import Invalid
 from ladder.ids import AgentId, EntryId, MatchId, ScrimId, SeasonId, SubmissionId
 from ladder.matches import history
+from ladder.matches.match_titles import ending_text
 from ladder.matches.records import Match, Seat
 from ladder.people import visibility
 from ladder.people.records import Viewer
@@ -36,10 +37,10 @@ FROM: Final = (
     " join seasons s on s.id = m.season_id left join scrims c on c.id = m.scrim_id"  # visibility
 )
 VERSION: Final = "t.submission_id = %s"
-SHARED: Final = (
-    "exists (select 1 from seats x where x.match_id = t.match_id and x.agent_id = t.agent_id"
-    " and x.seat = t.seat and x.placement = 1 and x.is_shared)"
-)
+SHARED: Final = """
+    exists (select 1 from seats x where x.match_id = t.match_id and x.agent_id = t.agent_id
+    and x.seat = t.seat and x.placement = 1 and x.is_shared)
+    """
 """Asks another index: the one that has the agent's placements knows nothing of shared places."""
 
 
@@ -108,6 +109,11 @@ class MatchFilter:
         sign = -1 if takes_worst else 1
         return min(seats, key=lambda seat: (sign * (seat.placement or 99), seat.seat), default=None)
 
+    def ending(self, match: Match) -> str | None:
+        """How the match ended for the filter's agent or entry; None if it names neither."""
+        seat = self.seat_of_player(match)
+        return ending_text(match, seat) if seat else None
+
 
 @dataclass(frozen=True, slots=True)
 class MatchPage:
@@ -149,7 +155,7 @@ def search_page(
         text, arguments = all_leagues_query(viewer, wanted, before, limit)
         found = [MatchId(row[0]) for row in conn.execute(text, arguments)]
         following = found[-1] if len(found) == limit else None
-    return MatchPage(history.get_matches(conn, found) if found else [], following)
+    return MatchPage(history.get_matches(conn, found, viewer) if found else [], following)
 
 
 def parse_since(text: str, now: datetime | None = None) -> datetime:
@@ -209,9 +215,11 @@ def _visible_matches(
         if not candidates:
             return found, None
         rows = conn.execute(
-            f"select m.id from matches m{FROM}"  # noqa: S608
-            f" where {' and '.join(('m.id = any (%s)', *clauses, seen))}"
-            " order by m.id desc limit %s",
+            f"""
+            select m.id from matches m{FROM}
+            where {" and ".join(("m.id = any (%s)", *clauses, seen))}
+            order by m.id desc limit %s
+            """,  # noqa: S608
             (candidates, *values, *seen_values, limit - len(found)),
         )
         found += [MatchId(row[0]) for row in rows]
@@ -259,10 +267,10 @@ def _seats_query(
         values.append(value)
     seats = f"seats t where {' and '.join(clauses)}"
     if wanted.submission_id is not None:
-        seats = (
-            f"(select t.match_id, t.submission_id from {seats}"  # noqa: S608
-            f" order by t.match_id desc offset 0) t where {VERSION}"
-        )
+        seats = f"""
+            (select t.match_id, t.submission_id from {seats}
+            order by t.match_id desc offset 0) t where {VERSION}
+            """  # noqa: S608
         values.append(wanted.submission_id)
     text = f"select distinct t.match_id from {seats} order by t.match_id desc limit %s"  # noqa: S608
     return text, (*values, limit)
@@ -281,20 +289,20 @@ def _meetings_query(
         clauses.append(VERSION)
         values.append(wanted.submission_id)
     if wanted.outcome is not None or len(clauses) > 1 or wanted.agent_id is None:
-        seats = (
-            ", lateral (select 1 from seats t join seats o on o.match_id = t.match_id"  # noqa: S608
-            " and o.seat <> t.seat where t.match_id = p.match_id and o.agent_id = %s"
-            f" and {' and '.join(clauses)} limit 1) one"
-        )
+        seats = f"""
+            , lateral (select 1 from seats t join seats o on o.match_id = t.match_id
+            and o.seat <> t.seat where t.match_id = p.match_id and o.agent_id = %s
+            and {" and ".join(clauses)} limit 1) one
+            """  # noqa: S608
         values.insert(0, wanted.opponent_id)
     else:
         values = []
     bounds = {f" and p.match_id {one}": value for one, value in _id_bounds(wanted, before).items()}
-    text = (
-        f"select p.match_id from meetings p{seats} where p.pair = pair_of(coalesce("  # noqa: S608
-        f"%s, (select agent_id from entries where id = %s)), %s){''.join(bounds)}"
-        " order by p.match_id desc limit %s"
-    )
+    text = f"""
+        select p.match_id from meetings p{seats} where p.pair = pair_of(coalesce(
+        %s, (select agent_id from entries where id = %s)), %s){"".join(bounds)}
+        order by p.match_id desc limit %s
+        """  # noqa: S608
     pair = (wanted.agent_id, wanted.entry_id, wanted.opponent_id)
     return text, (*values, *pair, *bounds.values(), limit)
 
@@ -308,13 +316,13 @@ def all_leagues_query(
         clauses.append(visibility.shown_lineup())
         values.append(list(viewer.team_ids))
     open_to, open_values = visibility.visible_leagues(viewer)
-    text = (
-        "with one as materialized (select s.id from seasons s join leagues l"  # noqa: S608
-        f" on l.id = s.league_id where {open_to} order by s.id desc limit {SEASONS})"
-        " select found.id from one, lateral (select m.id from matches m"
-        f" where {' and '.join((*clauses, 'm.season_id = one.id'))} order by m.id desc limit %s)"
-        " found order by found.id desc limit %s"
-    )
+    text = f"""
+        with one as materialized (select s.id from seasons s join leagues l
+        on l.id = s.league_id where {open_to} order by s.id desc limit {SEASONS})
+        select found.id from one, lateral (select m.id from matches m
+        where {" and ".join((*clauses, "m.season_id = one.id"))} order by m.id desc limit %s)
+        found order by found.id desc limit %s
+        """  # noqa: S608
     return text, (*open_values, *values, limit, limit)
 
 

@@ -69,13 +69,14 @@ def result_text(seats: Sequence[Placed], length: str) -> str:
     return f"{first[0]} beats {_listed(others)} in {length}"
 
 
-def ending_text(match: Match, seat: Seat, *, explains: bool) -> str | None:
+def ending_text(match: Match, seat: Seat) -> str | None:
     """How a finished match ended for a seat: ``won``, ``4th of 4``, ``lost: timed out at step 41``.
 
-    The step of a fault is named if ``explains``: the caller checks that the viewer may see it. None
-    for an unfinished match. A validation ends as the copy that failed first; its fault is named
-    only if ``explains``.
+    The step of a fault is named if the viewer may read the seat's log. None for an unfinished
+    match. A validation ends as the copy that failed first; its fault is named only to such a
+    viewer.
     """
+    explains = seat.seat in match.access.log_seats
     if match.state is not MatchState.FINISHED or seat.placement is None:
         return None
     if match.kind is MatchKind.VALIDATION:

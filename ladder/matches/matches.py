@@ -21,21 +21,21 @@ from ladder.leagues.records import Season
 from ladder.matches.records import LineupSeat
 
 QUEUES: Final = ("play.cpu", "play.gpu", "scrim", "validate")
-INSERT_MATCHES: Final = (
-    "insert into matches (id, kind, season_id, scrim_id, rejudges, queue, turn, goes_first,"
-    " profiles, gpu, speed_class, seed, max_attempts, lease_seconds, deadline_at)"
-    " select m.id, m.kind, s.id, m.scrim_id, m.rejudges, m.queue, m.turn, m.goes_first, m.profiles,"
-    " m.gpu, case when m.kind = 'scrim' then 'any' else s.speed_class end, decode(m.seed, 'hex'),"
-    " s.max_attempts, s.lease_seconds, now() + make_interval(secs => s.queue_seconds)"
-    " from seasons s, jsonb_to_recordset(%s) as m(id text, kind text, scrim_id text, rejudges text,"
-    " queue text, turn integer, goes_first boolean, profiles text[], gpu integer, seed text)"
-    " where s.id = %s"
-)
-INSERT_SEATS: Final = (
-    "insert into seats (match_id, seat, entry_id, submission_id, agent_id, team_id, profile)"
-    " select * from unnest(%s::text[], %s::integer[], %s::text[], %s::text[], %s::text[],"
-    " %s::text[], %s::text[])"
-)
+INSERT_MATCHES: Final = """
+    insert into matches (id, kind, season_id, scrim_id, rejudges, queue, turn, goes_first,
+    profiles, gpu, speed_class, seed, max_attempts, lease_seconds, deadline_at)
+    select m.id, m.kind, s.id, m.scrim_id, m.rejudges, m.queue, m.turn, m.goes_first, m.profiles,
+    m.gpu, case when m.kind = 'scrim' then 'any' else s.speed_class end, decode(m.seed, 'hex'),
+    s.max_attempts, s.lease_seconds, now() + make_interval(secs => s.queue_seconds)
+    from seasons s, jsonb_to_recordset(%s) as m(id text, kind text, scrim_id text, rejudges text,
+    queue text, turn integer, goes_first boolean, profiles text[], gpu integer, seed text)
+    where s.id = %s
+    """
+INSERT_SEATS: Final = """
+    insert into seats (match_id, seat, entry_id, submission_id, agent_id, team_id, profile)
+    select * from unnest(%s::text[], %s::integer[], %s::text[], %s::text[], %s::text[],
+    %s::text[], %s::text[])
+    """
 BATCH: Final = 200  # most matches in one call of lease_reap or lease_expire
 
 
@@ -111,8 +111,10 @@ def create_match(
 def lock_active_entries(conn: Connection, lineups: Iterable[Sequence[LineupSeat]]) -> set[EntryId]:
     """Locks the active entries of these lineups until the transaction ends; returns their ids."""
     rows = conn.execute(
-        "select id from entries where id = any (%s) and state = 'active' order by id"
-        " for no key update",
+        """
+        select id from entries where id = any (%s) and state = 'active' order by id
+        for no key update
+        """,
         (sorted(_count_entries(lineups)),),
     )
     return {EntryId(row[0]) for row in rows}
@@ -135,9 +137,11 @@ def create_rated_matches(
         _check_seats(season, lineup)
     count = _count_entries(lineups)
     counted = conn.execute(
-        "update entries e set in_flight = in_flight + t.n"
-        " from unnest(%s::text[], %s::integer[]) as t(id, n)"
-        " where e.id = t.id and e.state = 'active'",
+        """
+        update entries e set in_flight = in_flight + t.n
+        from unnest(%s::text[], %s::integer[]) as t(id, n)
+        where e.id = t.id and e.state = 'active'
+        """,
         (list(count), list(count.values())),
     )
     if counted.rowcount != len(count) or any(
@@ -176,10 +180,12 @@ def queue_scrim_games(
     match_ids = [MatchId(ids.new_id("mat")) for _ in lineups]
     with conn.cursor() as cur:
         cur.executemany(
-            "insert into matches (id, kind, season_id, scrim_id, queue, turn, profiles, gpu,"
-            " speed_class, seed, max_attempts, lease_seconds, deadline_at)"
-            " values (%s, 'scrim', %s, %s, %s, %s, %s, %s, 'any', %s, %s, %s,"
-            " now() + make_interval(secs => %s))",
+            """
+            insert into matches (id, kind, season_id, scrim_id, queue, turn, profiles, gpu,
+            speed_class, seed, max_attempts, lease_seconds, deadline_at)
+            values (%s, 'scrim', %s, %s, %s, %s, %s, %s, 'any', %s, %s, %s,
+            now() + make_interval(secs => %s))
+            """,
             [
                 (
                     *(match_id, season.id, scrim_id, queue_of("scrim", profiles), turn + game),
@@ -197,8 +203,10 @@ def lineup_of(conn: Connection, match_id: MatchId) -> list[LineupSeat]:
     """Returns the lineup of a match by seat."""
     with conn.cursor(row_factory=class_row(LineupSeat)) as cur:
         return cur.execute(
-            "select entry_id, submission_id, agent_id, team_id, profile from seats"
-            " where match_id = %s order by seat",
+            """
+            select entry_id, submission_id, agent_id, team_id, profile from seats
+            where match_id = %s order by seat
+            """,
             (match_id,),
         ).fetchall()
 
@@ -236,14 +244,16 @@ def queue_counts(conn: Connection, *, with_hidden: bool = True) -> list[QueueCou
     """Returns the length of every queue, with or without the matches that an embargo hides."""
     with conn.cursor(row_factory=class_row(QueueCount)) as cur:
         return cur.execute(
-            "select q.queue, count(m.id) filter (where m.state = 'queued') as queued,"
-            " count(m.id) filter (where m.state = 'running') as running,"
-            " min(m.created_at) filter (where m.state = 'queued') as oldest_queued_at"
-            " from unnest(%s::text[]) as q(queue) left join matches m"
-            " on m.queue = q.queue and m.state in ('queued', 'running')"
-            " and (%s or not exists (select 1 from tournament_games g"
-            "   where g.match_id = m.id and g.embargo <> 'public'))"
-            " group by q.queue order by q.queue",
+            """
+            select q.queue, count(m.id) filter (where m.state = 'queued') as queued,
+            count(m.id) filter (where m.state = 'running') as running,
+            min(m.created_at) filter (where m.state = 'queued') as oldest_queued_at
+            from unnest(%s::text[]) as q(queue) left join matches m
+            on m.queue = q.queue and m.state in ('queued', 'running')
+            and (%s or not exists (select 1 from tournament_games g
+              where g.match_id = m.id and g.embargo <> 'public'))
+            group by q.queue order by q.queue
+            """,
             (list(QUEUES), with_hidden),
         ).fetchall()
 
@@ -251,8 +261,10 @@ def queue_counts(conn: Connection, *, with_hidden: bool = True) -> list[QueueCou
 def matches_in_flight(conn: Connection, season_id: SeasonId) -> int:
     """Returns the number of a season's rated matches that are queued or running."""
     row = conn.execute(
-        "select count(*) from matches where season_id = %s and kind = 'rated'"
-        " and state in ('queued', 'running')",
+        """
+        select count(*) from matches where season_id = %s and kind = 'rated'
+        and state in ('queued', 'running')
+        """,
         (season_id,),
     ).fetchone()
     assert row is not None
@@ -330,9 +342,11 @@ def _count_entries(lineups: Iterable[Sequence[LineupSeat]]) -> Counter[EntryId]:
 def _count_in_flight(conn: Connection, lineup: Sequence[LineupSeat], *, is_rejudge: bool) -> None:
     entries = sorted({seat.entry_id for seat in lineup if seat.entry_id is not None})
     counted = conn.execute(
-        "update entries set in_flight = in_flight + 1 where id in ("
-        " select id from entries where id = any (%s) and (state = 'active' or %s)"
-        " order by id for update)",
+        """
+        update entries set in_flight = in_flight + 1 where id in (
+        select id from entries where id = any (%s) and (state = 'active' or %s)
+        order by id for update)
+        """,
         (entries, is_rejudge),
     )
     if counted.rowcount != len(entries) or any(seat.entry_id is None for seat in lineup):

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
-from typing import Literal
+from typing import Annotated, Literal
 
 from msgspec import Struct
+from pydantic import Field
 
 from ladder.enums import Embargo, FaultCause, Json, MatchKind, MatchState, VoidCause
+from ladder.field_types import RECORD
 from ladder.ids import (
     AgentId,
     EntryId,
@@ -21,14 +23,6 @@ from ladder.ids import (
     SubmissionId,
     TeamId,
     TournamentId,
-)
-from ladder.leagues.records import League, league_resource
-from ladder.people.resources import (
-    HIDDEN_SECONDS,
-    PRIVATE,
-    MatchResource,
-    ReplayResource,
-    ScrimResource,
 )
 
 
@@ -44,6 +38,9 @@ class AttemptFault:
 
 @dataclass(frozen=True, slots=True)
 class Seat:
+    """A seat of a match. What a viewer may not read is null."""
+
+    __pydantic_config__ = RECORD
     seat: int
     entry_id: EntryId | None
     submission_id: SubmissionId
@@ -52,40 +49,44 @@ class Seat:
     team_id: TeamId
     team_name: str
     placement: int | None
+    """1 is best; ties share a place."""
     reward: float | None
-    verdict: str | None
+    verdict: Annotated[str | None, Field(examples=["DONE"])]
     reason: str | None
+    """Why it failed, or a warning that it answered None; for those who may read its log."""
     failed_step: int | None
+    """For those who may read its log."""
     charged_seconds: float | None
+    """For those who may see the replay or read its log."""
     max_move_seconds: float | None
-    log_digest: str | None
+    """For those who may read its log."""
+    log_digest: Annotated[str | None, Field(exclude=True)]
     statistics: dict[str, float] | None
     """Other statistics of the game, if a match has one seat."""
     mu_before: float | None
     mu_after: float | None
     remote: bool
-    """Whether a remote agent played."""
+    """Whether the agent played at its owner's address."""
 
 
 @dataclass(frozen=True, slots=True)
 class Episode:
+    __pydantic_config__ = RECORD
     id: str
     number: int
+    """The integer id in Kaggle's formats; gives no access."""
     position: int
     steps: int
-    replay_digest: str
+    replay_digest: Annotated[str, Field(exclude=True)]
 
 
 @dataclass(frozen=True, slots=True)
-class ForkedMatch:
-    """The match that a fork continues, and what decides who may see its replay."""
+class MatchAccess:
+    """What the viewer for whom a match was read may see beyond the match itself."""
 
-    match_id: MatchId
-    position: int
-    step: int
-    kind: MatchKind
-    team_ids: frozenset[TeamId]
-    is_season_finished: bool
+    has_replay: bool = False
+    log_seats: frozenset[int] = frozenset()
+    """Seats whose log and reason the viewer may read. Those of other seats are not in the match."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +96,10 @@ class Match:
     season_id: SeasonId
     league_id: LeagueId
     scrim_id: ScrimId | None
-    scrim: ScrimResource | None
-    """Who sees it, if it belongs to a scrim."""
+    scrim_team_id: TeamId | None
+    """The team that asked for the scrim."""
+    is_fork: bool
+    """Whether it continues a recorded match."""
     game: str
     state: MatchState
     queue: str
@@ -114,13 +117,11 @@ class Match:
     finished_at: datetime | None
     seats: tuple[Seat, ...]
     episodes: tuple[Episode, ...]
-    fork: ForkedMatch | None = None
-    """What the match continues, if it is a game of a fork."""
+    access: MatchAccess = MatchAccess()
+    """Nothing, if the match was read for nobody."""
     tournament_id: TournamentId | None = None
     embargo: Embargo = Embargo.PUBLIC
     """Of a match of a tournament."""
-    entrant_team_ids: frozenset[TeamId] = frozenset()
-    """Teams of all entrants of its tournament while there is an embargo."""
     is_seed_kept: bool = False
     """Whether its tournament may still play a game with its seed, or hides its result."""
 
@@ -217,49 +218,3 @@ class FinishResult(StrEnum):
     LATE = "late"
     """The attempt no longer holds the match. This is normal; the report changes nothing. A repeated
     report of an accepted result is late too."""
-
-
-def match_resource(match: Match, league: League) -> MatchResource:
-    """Returns the permission resource of a match of this league."""
-    fork, scrim = match.fork, match.scrim
-    if fork is not None and scrim is not None:
-        scrim = replace(scrim, continues=continued_replay(fork, league, scrim.team_id))
-    is_hidden = match.state is MatchState.QUEUED or (
-        match.state is MatchState.RUNNING
-        and any(seat.remote for seat in match.seats)
-        and match.claimed_at is not None
-        and datetime.now(UTC) - match.claimed_at < timedelta(seconds=HIDDEN_SECONDS)
-    )
-    return MatchResource(
-        match.kind,
-        league_resource(league),
-        frozenset(seat.team_id for seat in match.seats),
-        scrim,
-        match.embargo,
-        match.entrant_team_ids,
-        is_lineup_hidden=is_hidden,
-        away_team_ids=frozenset(
-            seat.team_id
-            for seat in match.seats
-            if seat.remote and match.state is MatchState.RUNNING
-        ),
-    )
-
-
-def continued_replay(fork: ForkedMatch, league: League, team_id: TeamId) -> ReplayResource:
-    """Returns the permission resource of the replay that a fork of this team continues."""
-    seen = league_resource(league)
-    scrim = None
-    if fork.kind is MatchKind.SCRIM:  # only the team that asked for a scrim forks it
-        scrim = ScrimResource(team_id, frozenset({team_id}), seen, PRIVATE)
-    origin = MatchResource(fork.kind, seen, fork.team_ids, scrim)
-    return ReplayResource(origin, True, fork.is_season_finished)
-
-
-def replay_resource(match: Match, league: League, season_state: str) -> ReplayResource:
-    """Returns the permission resource of the replay of a match of this league."""
-    return ReplayResource(
-        match_resource(match, league),
-        match.state is MatchState.FINISHED,
-        season_state == "finished",
-    )

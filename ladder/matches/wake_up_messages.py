@@ -65,7 +65,9 @@ def mark_matches_woken(
 def mark_matches_due_again(conn: Connection, match_ids: Sequence[MatchId]) -> None:
     """Marks matches due again, because their wake-up messages could not be sent."""
     conn.execute(
-        "update matches set woken_at = null where id in ("
-        " select id from matches where id = any (%s) and state = 'queued' order by id for update)",
+        """
+        update matches set woken_at = null where id in (
+        select id from matches where id = any (%s) and state = 'queued' order by id for update)
+        """,
         (list(match_ids),),
     )

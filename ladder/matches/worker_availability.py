@@ -61,11 +61,13 @@ def long_unserved_profiles(conn: Connection, wanted: Collection[str]) -> set[str
     The result is empty unless a live worker has run that long: else a node may still start.
     """
     rows = conn.execute(
-        "select p from unnest(%(wanted)s::text[]) p where exists ("
-        "   select 1 from workers where live_until > now()"
-        "   and started_at < now() - make_interval(secs => %(patience)s)"
-        "   and queues && '{play.cpu,play.gpu}') and not exists (select 1 from workers"
-        "   where seen_at > now() - make_interval(secs => %(patience)s) and p = any (profiles))",
+        """
+        select p from unnest(%(wanted)s::text[]) p where exists (
+          select 1 from workers where live_until > now()
+          and started_at < now() - make_interval(secs => %(patience)s)
+          and queues && '{play.cpu,play.gpu}') and not exists (select 1 from workers
+          where seen_at > now() - make_interval(secs => %(patience)s) and p = any (profiles))
+        """,
         {"wanted": list(wanted), "patience": GIVEN_UP_SECONDS},
     )
     return {row[0] for row in rows}

@@ -79,10 +79,12 @@ def live_workers(conn: Connection) -> list[Worker]:
     """Returns the live workers, without those of drained and revoked machines."""
     with conn.cursor(row_factory=class_row(Worker)) as cur:
         return cur.execute(
-            "select id, host, node, queues, slots, profiles, gpu, speed_class, lacks,"
-            " image_digests, started_at, seen_at from workers"
-            " where live_until > now() and not exists"
-            " (select 1 from machines where id = workers.machine_id"
-            "   and (drained_at is not null or revoked_at is not null))"
-            " order by id"
+            """
+            select id, host, node, queues, slots, profiles, gpu, speed_class, lacks,
+            image_digests, started_at, seen_at from workers
+            where live_until > now() and not exists
+            (select 1 from machines where id = workers.machine_id
+              and (drained_at is not null or revoked_at is not null))
+            order by id
+            """
         ).fetchall()

@@ -1,14 +1,17 @@
-"""Applies the rules of ``ladder.people.permissions.may_see`` in SQL, for lists.
+"""Who may see leagues, teams, agents, entries, scrims and matches: conditions in SQL.
 
-The query filters first, so neither the length of a page nor its cursor reveals anything hidden.
-Each function returns a condition and its arguments, for a query with the named table aliases.
-tests/integration/api/test_lists.py compares both implementations.
+One row and a list are read with the same condition. A list's query filters first, so neither the
+length of a page nor its cursor reveals anything hidden. Each function returns a condition and its
+arguments, for a query with the named table aliases. ``ladder.people.permissions`` has the rules.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Any, Final, Literal
 
+from ladder.database.db import Connection
+from ladder.ids import AgentId, EntryId, ScrimBatchId, ScrimId, TeamId
 from ladder.people.records import Viewer
 from ladder.people.resources import HIDDEN_SECONDS
 from ladder.people.roles import RoleScope, has_scope
@@ -30,9 +33,11 @@ def visible_teams(viewer: Viewer) -> Condition:
     if viewer.is_admin:
         return EVERYTHING
     return (
-        "(t.id = any (%s) or exists (select 1 from entries e"  # noqa: S608
-        " join seasons s on s.id = e.season_id join leagues l on l.id = s.league_id"
-        f" where e.team_id in (t.id, t.merged_into) and {ON_BOARD} and {LEAGUE}))",
+        f"""
+        (t.id = any (%s) or exists (select 1 from entries e
+        join seasons s on s.id = e.season_id join leagues l on l.id = s.league_id
+        where e.team_id in (t.id, t.merged_into) and {ON_BOARD} and {LEAGUE}))
+        """,  # noqa: S608
         (list(viewer.team_ids), list(viewer.roles)),
     )
 
@@ -42,9 +47,11 @@ def visible_agents(viewer: Viewer) -> Condition:
     if viewer.is_admin:
         return EVERYTHING
     return (
-        "(a.team_id = any (%s) or exists (select 1 from entries e"  # noqa: S608
-        " join seasons s on s.id = e.season_id join leagues l on l.id = s.league_id"
-        f" where e.agent_id = a.id and {ON_BOARD} and {LEAGUE}))",
+        f"""
+        (a.team_id = any (%s) or exists (select 1 from entries e
+        join seasons s on s.id = e.season_id join leagues l on l.id = s.league_id
+        where e.agent_id = a.id and {ON_BOARD} and {LEAGUE}))
+        """,  # noqa: S608
         (list(viewer.team_ids), list(viewer.roles)),
     )
 
@@ -54,10 +61,12 @@ def visible_entries(viewer: Viewer) -> Condition:
     if viewer.is_admin:
         return EVERYTHING
     return (
-        f"(e.team_id = any (%s) or s.league_id = any (%s)"  # noqa: S608
-        "  or (s.league_id, e.team_id) in (select * from unnest(%s::text[], %s::text[]))"
-        f" or ({ON_BOARD} and exists"
-        f" (select 1 from leagues l where l.id = s.league_id and {LEAGUE})))",
+        f"""
+        (e.team_id = any (%s) or s.league_id = any (%s)
+         or (s.league_id, e.team_id) in (select * from unnest(%s::text[], %s::text[]))
+        or ({ON_BOARD} and exists
+        (select 1 from leagues l where l.id = s.league_id and {LEAGUE})))
+        """,  # noqa: S608
         (
             list(viewer.team_ids),
             _hosted_leagues(viewer),
@@ -74,13 +83,15 @@ def visible_matches(viewer: Viewer) -> Condition:
     teams = list(viewer.team_ids)
     seen, values = visible_scrims(viewer)
     return (
-        f"(case m.kind when 'scrim' then {seen}"  # noqa: S608
-        " when 'validation' then s.league_id = any (%s) or exists"
-        " (select 1 from seats v where v.match_id = m.id and (v.team_id = any (%s)"
-        "   or (s.league_id, v.team_id) in (select * from unnest(%s::text[], %s::text[]))))"
-        f" when 'tournament' then {_tournament_match()}"
-        f" else {shown_lineup()} and exists"
-        f" (select 1 from leagues l where l.id = s.league_id and {LEAGUE}) end)",
+        f"""
+        (case m.kind when 'scrim' then {seen}
+        when 'validation' then s.league_id = any (%s) or exists
+        (select 1 from seats v where v.match_id = m.id and (v.team_id = any (%s)
+          or (s.league_id, v.team_id) in (select * from unnest(%s::text[], %s::text[]))))
+        when 'tournament' then {_tournament_match()}
+        else {shown_lineup()} and exists
+        (select 1 from leagues l where l.id = s.league_id and {LEAGUE}) end)
+        """,  # noqa: S608
         (
             *(*values, _hosted_leagues(viewer), teams, *_graded_teams(viewer)),
             *_tournament_values(viewer),
@@ -97,25 +108,33 @@ def shown_lineup() -> str:
     nobody in its first ``HIDDEN_SECONDS``, and never to a team with a remote agent in it. Otherwise
     its owner could leave chosen opponents without an answer, also signed out.
     """
-    return (
-        "(m.state <> 'queued' and (m.state <> 'running' or not exists (select 1 from seats v"  # noqa: S608
-        " where v.match_id = m.id and v.profile = 'remote' and (v.team_id = any (%s)"
-        f"   or m.claimed_at > clock_timestamp() - interval '{HIDDEN_SECONDS} seconds'))))"
-    )
+    return f"""
+        (m.state <> 'queued' and (m.state <> 'running' or not exists (select 1 from seats v
+        where v.match_id = m.id and v.profile = 'remote' and (v.team_id = any (%s)
+          or m.claimed_at > clock_timestamp() - interval '{HIDDEN_SECONDS} seconds'))))
+        """  # noqa: S608
 
 
 def _tournament_match() -> str:
-    """A condition with the arguments of ``_tournament_values``."""
-    return (
-        "exists (select 1 from tournament_games g join leagues l on l.id = s.league_id"  # noqa: S608
-        f" where g.match_id = m.id and {LEAGUE} and (g.embargo = 'public'"
-        " or s.league_id = any (%s) or (g.embargo = 'participants' and exists"
-        " (select 1 from seats v where v.match_id = m.id and v.team_id = any (%s)))"
-        " or not exists (select 1 from tournament_entrants x join agents a on a.id = x.agent_id"
-        " where x.number is not null"
-        " and x.tournament_id = g.tournament_id and (s.league_id, a.team_id)"
-        " not in (select * from unnest(%s::text[], %s::text[])))))"
-    )
+    """A condition with the arguments of ``_tournament_values``.
+
+    Commentators see a hidden result if the teams of the match and all entrants agreed.
+    """
+    return f"""
+        exists (select 1 from tournament_games g join leagues l on l.id = s.league_id
+        where g.match_id = m.id and {LEAGUE} and (g.embargo = 'public'
+        or s.league_id = any (%s) or (g.embargo = 'participants' and exists
+        (select 1 from seats v where v.match_id = m.id and v.team_id = any (%s)))
+        or (s.league_id = any (%s) and not exists (
+          select 1 from (
+            select a.team_id from tournament_entrants x join agents a on a.id = x.agent_id
+            where x.number is not null and x.tournament_id = g.tournament_id
+            union all select v.team_id from seats v where v.match_id = m.id
+          ) played
+          where (s.league_id, played.team_id)
+            not in (select * from unnest(%s::text[], %s::text[]))
+        ))))
+        """  # noqa: S608
 
 
 def _tournament_values(viewer: Viewer) -> tuple[Any, ...]:
@@ -123,6 +142,7 @@ def _tournament_values(viewer: Viewer) -> tuple[Any, ...]:
         list(viewer.roles),
         _hosted_leagues(viewer),
         list(viewer.team_ids),
+        _leagues_with(viewer, RoleScope.SEE_HIDDEN_RESULTS),
         *_teams_that_agreed(viewer, RoleScope.SEE_HIDDEN_RESULTS),
     )
 
@@ -134,59 +154,180 @@ def visible_scrims(viewer: Viewer) -> Condition:
     """
     if viewer.is_admin:
         return EVERYTHING
-    teams, roles = list(viewer.team_ids), list(viewer.roles)
-    replay, values = visible_replays(viewer)
+    seen, seen_values = _audience(viewer, "result")
+    replay, values = _season_replays(viewer, "o")
     return (
-        "((c.team_id = any (%s)"  # noqa: S608
-        " or (c.result_audience <> 'asker' and c.side_team_ids && %s::text[])"
-        " or (c.result_audience = 'league' and exists"
-        f" (select 1 from leagues l where l.id = s.league_id and {LEAGUE}"
-        "   and (not c.is_members_only or l.id = any (%s)))))"
-        " and not exists (select 1 from forks f"
-        " join matches o on o.id = f.match_id join leagues l on l.id = s.league_id"
-        f" where f.scrim_id = c.id and not {replay}))",
-        (teams, teams, roles, roles, *values),
+        f"""
+        ({seen} and not exists (
+          select 1 from forks f
+            join matches o on o.id = f.match_id join leagues l on l.id = s.league_id
+          where f.scrim_id = c.id and not {replay}
+        ))
+        """,  # noqa: S608
+        (*seen_values, *values),
     )
 
 
-def visible_replays(viewer: Viewer) -> Condition:
-    """For a query with finished matches as ``o``, their seasons as ``s`` and leagues as ``l``.
+def visible_batches(viewer: Viewer) -> Condition:
+    """For a query with a scrim of the batch as ``c``, and its season as ``s``.
 
-    Scrims count as visible: the caller has checked their team.
+    A side of one scrim of a batch does not see the others.
     """
+    return EVERYTHING if viewer.is_admin else _audience(viewer, "result", sides="'{}'::text[]")
+
+
+def visible_replays(viewer: Viewer) -> Condition:
+    """For a query with matches as ``m``, seasons as ``s``, leagues as ``l`` and scrims as ``c``."""
+    seen, values = _watched_matches(viewer)
+    return f"(m.state = 'finished' and {seen})", values
+
+
+def watchable_matches(viewer: Viewer, open_games: Sequence[str]) -> Condition:
+    """The same for matches while they are played: who sees the replay watches, in most leagues.
+
+    Commentators agreed to see replays, not running matches. In a game outside of ``open_games`` an
+    agent does not see everything. Then the owner of a remote agent could watch what the agent must
+    not know, so nobody watches.
+    """
+    seen, values = _watched_matches(viewer)
+    shown = """
+        (s.game = any (%s) or not exists (
+          select 1 from seats v where v.match_id = m.id and v.profile = 'remote'
+        ))
+        """
+    if viewer.is_admin:
+        return f"({shown} and {seen})", (list(open_games), *values)
+    return (
+        f"""
+        ({shown} and {seen} and (
+          m.kind not in ('rated', 'tournament') or s.state = 'finished'
+          or (l.replay_visibility <> 'after_close' and not {HIDDEN_GAME})
+          or l.id = any (%s)
+          or exists (select 1 from seats v where v.match_id = m.id and v.team_id = any (%s))
+        ))
+        """,  # noqa: S608
+        (list(open_games), *values, _hosted_leagues(viewer), list(viewer.team_ids)),
+    )
+
+
+def readable_logs(viewer: Viewer) -> Condition:
+    """For a query with seats as ``t``, matches as ``m``, seasons as ``s`` and scrims as ``c``: log,
+    reason and failed step. Administrators have no right of their own."""
+    scrim, scrim_values = visible_scrims(viewer)
+    shared, shared_values = _audience(viewer, "log")
+    return (
+        f"""
+        (t.team_id = any (%s) or case when c.id is null
+          then (s.league_id, t.team_id) in (select * from unnest(%s::text[], %s::text[]))
+          else c.log_audience <> 'own' and {scrim} and {shared}
+        end)
+        """,  # noqa: S608
+        (list(viewer.team_ids), *_graded_teams(viewer), *scrim_values, *shared_values),
+    )
+
+
+def sees_team(conn: Connection, viewer: Viewer, team_id: TeamId) -> bool:
+    return _sees(conn, "select 1 from teams t where t.id = %s", visible_teams(viewer), team_id)
+
+
+def sees_agent(conn: Connection, viewer: Viewer, agent_id: AgentId) -> bool:
+    return _sees(conn, "select 1 from agents a where a.id = %s", visible_agents(viewer), agent_id)
+
+
+def sees_entry(conn: Connection, viewer: Viewer, entry_id: EntryId) -> bool:
+    entry = "select 1 from entries e join seasons s on s.id = e.season_id where e.id = %s"
+    return _sees(conn, entry, visible_entries(viewer), entry_id)
+
+
+def sees_scrim(conn: Connection, viewer: Viewer, scrim_id: ScrimId) -> bool:
+    return _sees(conn, f"{SCRIM} where c.id = %s", visible_scrims(viewer), scrim_id)
+
+
+def sees_batch(conn: Connection, viewer: Viewer, batch_id: ScrimBatchId) -> bool:
+    return _sees(conn, f"{SCRIM} where c.batch_id = %s", visible_batches(viewer), batch_id)
+
+
+def _sees(conn: Connection, query: str, condition: Condition, key: str) -> bool:
+    """Whether a row of ``query``, which ends in its ``where`` with an id, meets the condition."""
+    text, values = condition
+    return conn.execute(f"{query} and {text} limit 1", (key, *values)).fetchone() is not None
+
+
+SCRIM: Final = "select 1 from scrims c join seasons s on s.id = c.season_id"
+HIDDEN_GAME: Final = """
+    exists (select 1 from tournament_games g where g.match_id = m.id and g.embargo <> 'public')
+    """
+
+
+def _watched_matches(viewer: Viewer) -> Condition:
+    """Whose moves the viewer sees, before or after the end of the match."""
     if viewer.is_admin:
         return EVERYTHING
+    seen, seen_values = visible_matches(viewer)
+    scrim, scrim_values = _audience(viewer, "replay")
+    replay, replay_values = _season_replays(viewer, "m")
+    return (
+        f"({seen} and case when m.kind = 'scrim' then {scrim}"
+        f" when m.kind = 'tournament' and {HIDDEN_GAME} then true else {replay} end)",
+        (*seen_values, *scrim_values, *replay_values),
+    )
+
+
+def _audience(
+    viewer: Viewer,
+    what: Literal["result", "replay", "log"],
+    sides: str = "c.side_team_ids",
+) -> Condition:
+    """Whether the viewer belongs to this audience of a scrim ``c``."""
+    teams, roles = list(viewer.team_ids), list(viewer.roles)
+    league, league_values = visible_leagues(viewer)
+    return (
+        f"""
+        (c.team_id = any (%s) or (c.{what}_audience not in ('asker', 'own') and {sides} && %s)
+          or (c.{what}_audience = 'league' and exists (
+            select 1 from leagues l where l.id = s.league_id and {league}
+              and (not c.is_members_only or l.id = any (%s))
+          )))
+        """,  # noqa: S608
+        (teams, teams, *league_values, roles),
+    )
+
+
+def _season_replays(viewer: Viewer, match: Literal["m", "o"]) -> Condition:
+    """Replays by the rules of validations and leagues, with seasons as ``s`` and leagues as ``l``.
+
+    Scrims count as visible: the caller checks their audience.
+    """
     teams, hosted = list(viewer.team_ids), _hosted_leagues(viewer)
-    commented = [
-        league
-        for league, role in viewer.roles.items()
-        if has_scope(role, RoleScope.SEE_HIDDEN_RESULTS)
-    ]
-    pairs = [(league, team) for league in commented for team in viewer.agreeing.get(league, ())]
-    took_part = "exists (select 1 from seats v where v.match_id = o.id and v.team_id = any (%s))"
+    commented = _leagues_with(viewer, RoleScope.SEE_HIDDEN_RESULTS)
+    took_part = (
+        f"exists (select 1 from seats v where v.match_id = {match}.id and v.team_id = any (%s))"  # noqa: S608
+    )
     own = f"({took_part} or l.id = any (%s))"
     return (
-        f"(case o.kind when 'scrim' then true when 'validation' then {took_part}"  # noqa: S608
-        f" else {LEAGUE} and case l.replay_visibility when 'public' then true"
-        f" when 'members' then l.id = any (%s) when 'own' then {own}"
-        f" else s.state = 'finished' or {own} or (l.id = any (%s) and not exists"
-        "  (select 1 from seats v where v.match_id = o.id and (l.id, v.team_id) not in"
-        "   (select * from unnest(%s::text[], %s::text[])))) end end)",
+        f"""
+        (case {match}.kind when 'scrim' then true when 'validation' then {took_part}
+          else {LEAGUE} and case l.replay_visibility when 'public' then true
+            when 'members' then l.id = any (%s) when 'own' then {own}
+            else s.state = 'finished' or {own} or (l.id = any (%s) and not exists (
+              select 1 from seats v where v.match_id = {match}.id and (l.id, v.team_id)
+                not in (select * from unnest(%s::text[], %s::text[]))
+            )) end end)
+        """,  # noqa: S608
         (
-            teams,
-            list(viewer.roles),
-            list(viewer.roles),
-            *(teams, hosted),
-            *(teams, hosted),
-            commented,
-            [league for league, _ in pairs],
-            [team for _, team in pairs],
+            *(teams, list(viewer.roles), list(viewer.roles), teams, hosted, teams, hosted),
+            *(commented, *_teams_that_agreed(viewer, RoleScope.SEE_HIDDEN_RESULTS)),
         ),
     )
 
 
 def _hosted_leagues(viewer: Viewer) -> list[str]:
-    return [league for league, role in viewer.roles.items() if has_scope(role, RoleScope.MANAGE)]
+    return _leagues_with(viewer, RoleScope.MANAGE)
+
+
+def _leagues_with(viewer: Viewer, scope: RoleScope) -> list[str]:
+    """Leagues in which the viewer's role has this right."""
+    return [league for league, role in viewer.roles.items() if has_scope(role, scope)]
 
 
 def _graded_teams(viewer: Viewer) -> tuple[list[str], list[str]]:

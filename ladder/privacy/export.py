@@ -24,10 +24,8 @@ from ladder.entries import agents
 from ladder.enums import MatchState
 from ladder.errors import NotFound
 from ladder.ids import AgentId, MatchId
-from ladder.leagues import leagues, seasons
 from ladder.matches import history
-from ladder.matches.records import Match, replay_resource
-from ladder.people.permissions import may_see
+from ladder.matches.records import Match
 from ladder.people.records import Viewer
 from ladder.privacy.rules import RULES, Rule
 
@@ -207,7 +205,7 @@ def _match_files(
         before=before,
         limit=MATCHES_AT_ONCE,
     )
-    return [(match.id, [*_logs(match, viewer), *_replays(conn, match, viewer)]) for match in played]
+    return [(match.id, [*_logs(match, viewer), *_replays(match)]) for match in played]
 
 
 def _logs(match: Match, viewer: Viewer) -> list[ExportedFile]:
@@ -218,14 +216,11 @@ def _logs(match: Match, viewer: Viewer) -> list[ExportedFile]:
     ]
 
 
-def _replays(conn: Connection, match: Match, viewer: Viewer) -> list[ExportedFile]:
-    season = seasons.get_season(conn, match.season_id)
-    league = leagues.get_league(conn, match.league_id)
-    if not may_see(viewer, replay_resource(match, league, season.state)):
-        return []
+def _replays(match: Match) -> list[ExportedFile]:
     return [
         ExportedFile(f"replays/{match.id}-{episode.position}.json.gz", episode.replay_digest)
         for episode in match.episodes
+        if match.access.has_replay
     ]
 
 

@@ -25,8 +25,10 @@ def record_alarm(conn: Connection, alarm: SeasonAlarm) -> bool:
     if alarm.cause not in TOLD:
         return False
     known = conn.execute(
-        "select 1 from notice_events where season_id = %s and kind = %s"
-        " and details ->> 'cause' = %s and created_at > now() - make_interval(hours => %s)",
+        """
+        select 1 from notice_events where season_id = %s and kind = %s
+        and details ->> 'cause' = %s and created_at > now() - make_interval(hours => %s)
+        """,
         (alarm.season_id, NoticeKind.SEASON_ALARM.value, alarm.cause.value, QUIET_HOURS),
     ).fetchone()
     if known is not None:

@@ -12,9 +12,12 @@ from datetime import datetime
 from enum import StrEnum
 from math import ceil, erf, sqrt
 from statistics import fmean, median
-from typing import Final
+from typing import Annotated, Final
+
+from pydantic import Field
 
 from estimates.intervals import Z95
+from ladder.field_types import RECORD
 from ladder.ids import AgentId, EntryId, MatchId
 from ladder.matches.pairing.information_gain import fisher_information
 from ladder.ratings.rating_updates import Rating
@@ -85,34 +88,40 @@ class Duel:
 
 @dataclass(frozen=True, slots=True)
 class OpponentRecord:
-    """All meetings with one opponent, by original placement."""
+    """All games against one opponent agent, counted by placement."""
 
+    __pydantic_config__ = RECORD
     agent_id: AgentId
     games: int
     better: int
     tied: int
     worse: int
     reward_difference: float | None
-    """Mean own reward minus the opponent's; None if the game gives no rewards."""
+    """Mean own reward minus the opponent's; null if the game gives no rewards."""
+    agent_name: str = ""
+    team_name: str = ""
+    team_id: Annotated[str, Field(exclude=True)] = ""
 
 
 @dataclass(frozen=True, slots=True)
 class WinShare:
-    """Duels without a fault of either, and the won share."""
+    """Duels without a fault on either side. A tie counts half."""
 
+    __pydantic_config__ = RECORD
     duels: int
     with_fault: int
     """Further duels, which are left out because either agent had a fault."""
     expected: float | None
-    """By current scores; None without duels."""
+    """Expected share of wins, by current scores; null without duels."""
     actual: float | None
-    """Share of better placements; a tie counts one half. None without duels."""
+    """Share of wins; null without duels."""
 
 
 @dataclass(frozen=True, slots=True)
 class SeatWinShare:
     """Results in one seat."""
 
+    __pydantic_config__ = RECORD
     seat: int
     games: int
     mean_placement: float
@@ -121,25 +130,32 @@ class SeatWinShare:
 
 @dataclass(frozen=True, slots=True)
 class Upset:
-    """A duel whose result contradicts the current scores."""
+    """A duel whose winner has the lower score now."""
 
+    __pydantic_config__ = RECORD
     match_id: MatchId
     at: datetime
     agent_id: AgentId
     expected: float
-    """The chance of the actual result."""
+    """Probability of this outcome, by the current scores."""
+    agent_name: str = ""
+    team_name: str = ""
+    team_id: Annotated[str, Field(exclude=True)] = ""
 
 
 @dataclass(frozen=True, slots=True)
 class TimeSummary:
-    """Charged time over the matches."""
+    """Charged times."""
 
+    __pydantic_config__ = RECORD
     match_median_seconds: float
     match_p99_seconds: float
     slowest_move_median_seconds: float
     """Median of the slowest moves of the matches."""
     slowest_move_p99_seconds: float
     slowest_move_max_seconds: float
+    act_seconds: float
+    """Free seconds for each move, by the season's clock."""
 
 
 def expected_score(own: Rating, other: Rating, beta: float) -> float:
@@ -234,7 +250,7 @@ def upsets(fought: Iterable[Duel], most: int) -> tuple[list[Upset], list[Upset]]
     return won[:most], lost[:most]
 
 
-def time_summary(games: Sequence[PlayedMatch]) -> TimeSummary | None:
+def time_summary(games: Sequence[PlayedMatch], act_seconds: float) -> TimeSummary | None:
     """Returns times of matches and of their slowest moves; None without a match."""
     if not games:
         return None
@@ -246,6 +262,7 @@ def time_summary(games: Sequence[PlayedMatch]) -> TimeSummary | None:
         slowest_move_median_seconds=median(moves),
         slowest_move_p99_seconds=_percentile_99(moves),
         slowest_move_max_seconds=moves[-1],
+        act_seconds=act_seconds,
     )
 
 

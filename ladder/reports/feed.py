@@ -190,9 +190,11 @@ def _visible_leagues(conn: Connection, viewer: Viewer) -> list[LeagueId]:
     """Returns leagues visible to the viewer in which their teams have played."""
     seen, values = visibility.visible_leagues(viewer)
     rows = conn.execute(
-        "select distinct l.id from agents a join entries e on e.agent_id = a.id"  # noqa: S608
-        " join seasons s on s.id = e.season_id join leagues l on l.id = s.league_id"
-        f" where a.team_id = any (%s) and {seen}",
+        f"""
+        select distinct l.id from agents a join entries e on e.agent_id = a.id
+        join seasons s on s.id = e.season_id join leagues l on l.id = s.league_id
+        where a.team_id = any (%s) and {seen}
+        """,  # noqa: S608
         (sorted(viewer.team_ids), *values),
     )
     return [LeagueId(row[0]) for row in rows]

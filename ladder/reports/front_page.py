@@ -59,28 +59,30 @@ def recent_matches(conn: Connection, season_ids: Sequence[SeasonId]) -> list[Pla
     """The newest finished rated matches of these seasons. The caller has checked who sees them."""
     with conn.cursor(row_factory=class_row(PlayedMatch)) as cur:
         return cur.execute(
-            "select m.id as match_id, m.season_id, l.title as league, m.finished_at as at,"
-            " coalesce((r.mean - s.mu0) / s.sigma0, 0) as strength, r.faults::int,"
-            " coalesce((b.mu_before - w.mu_before) / s.beta, -9) as upset,"
-            " w.agent_id as winner_id, w.name as winner, b.agent_id as loser_id, b.name as loser"
-            " from unnest(%s::text[]) as one(id) join seasons s on s.id = one.id"
-            " join leagues l on l.id = s.league_id, lateral ("
-            "   select x.id, x.season_id, x.finished_at, x.accepted_no from matches x"
-            "    where x.season_id = one.id and x.kind = 'rated' and x.state = 'finished'"
-            "    order by x.id desc limit %s) m, lateral ("
-            "   select avg(t.mu_before) as mean,"
-            "     count(*) filter (where p.verdict <> 'DONE') as faults"
-            "     from seats p left join ratings t on t.match_id = m.id and t.no = m.accepted_no"
-            "      and t.entry_id = p.entry_id where p.match_id = m.id) r"
-            " left join lateral (select p.agent_id, a.name, t.mu_before from seats p"
-            "   join agents a on a.id = p.agent_id join ratings t on t.match_id = m.id"
-            "    and t.no = m.accepted_no and t.entry_id = p.entry_id"
-            "   where p.match_id = m.id and p.placement = 1 order by p.seat limit 1) w on true"
-            " left join lateral (select p.agent_id, a.name, t.mu_before from seats p"
-            "   join agents a on a.id = p.agent_id join ratings t on t.match_id = m.id"
-            "    and t.no = m.accepted_no and t.entry_id = p.entry_id"
-            "   where p.match_id = m.id and p.placement > 1 order by t.mu_before desc limit 1) b"
-            "   on true order by m.finished_at desc",
+            """
+            select m.id as match_id, m.season_id, l.title as league, m.finished_at as at,
+            coalesce((r.mean - s.mu0) / s.sigma0, 0) as strength, r.faults::int,
+            coalesce((b.mu_before - w.mu_before) / s.beta, -9) as upset,
+            w.agent_id as winner_id, w.name as winner, b.agent_id as loser_id, b.name as loser
+            from unnest(%s::text[]) as one(id) join seasons s on s.id = one.id
+            join leagues l on l.id = s.league_id, lateral (
+              select x.id, x.season_id, x.finished_at, x.accepted_no from matches x
+               where x.season_id = one.id and x.kind = 'rated' and x.state = 'finished'
+               order by x.id desc limit %s) m, lateral (
+              select avg(t.mu_before) as mean,
+                count(*) filter (where p.verdict <> 'DONE') as faults
+                from seats p left join ratings t on t.match_id = m.id and t.no = m.accepted_no
+                 and t.entry_id = p.entry_id where p.match_id = m.id) r
+            left join lateral (select p.agent_id, a.name, t.mu_before from seats p
+              join agents a on a.id = p.agent_id join ratings t on t.match_id = m.id
+               and t.no = m.accepted_no and t.entry_id = p.entry_id
+              where p.match_id = m.id and p.placement = 1 order by p.seat limit 1) w on true
+            left join lateral (select p.agent_id, a.name, t.mu_before from seats p
+              join agents a on a.id = p.agent_id join ratings t on t.match_id = m.id
+               and t.no = m.accepted_no and t.entry_id = p.entry_id
+              where p.match_id = m.id and p.placement > 1 order by t.mu_before desc limit 1) b
+              on true order by m.finished_at desc
+            """,
             (list(season_ids), RECENT),
         ).fetchall()
 
@@ -112,13 +114,15 @@ def newcomers(conn: Connection, viewer: Viewer, most: int) -> list[Newcomer]:
     seen, values = visibility.visible_leagues(viewer)
     with conn.cursor(row_factory=class_row(Newcomer)) as cur:
         return cur.execute(
-            "select e.id as entry_id, e.agent_id, a.name as agent_name, t.name as team_name,"  # noqa: S608
-            " l.id as league_id, l.title as league, l.slug, e.activated_at as at"
-            " from entries e join seasons s on s.id = e.season_id"
-            " join leagues l on l.id = s.league_id join agents a on a.id = e.agent_id"
-            " join teams t on t.id = e.team_id"
-            f" where e.state = 'active' and not e.is_anchor and {seen}"
-            " and e.activated_at > now() - interval '7 days'"
-            " order by e.activated_at desc limit %s",
+            f"""
+            select e.id as entry_id, e.agent_id, a.name as agent_name, t.name as team_name,
+            l.id as league_id, l.title as league, l.slug, e.activated_at as at
+            from entries e join seasons s on s.id = e.season_id
+            join leagues l on l.id = s.league_id join agents a on a.id = e.agent_id
+            join teams t on t.id = e.team_id
+            where e.state = 'active' and not e.is_anchor and {seen}
+            and e.activated_at > now() - interval '7 days'
+            order by e.activated_at desc limit %s
+            """,  # noqa: S608
             (*values, most),
         ).fetchall()

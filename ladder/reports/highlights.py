@@ -17,14 +17,13 @@ from ladder.database.db import Connection
 from ladder.enums import MatchKind, MatchState
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import LeagueId, MatchId, SeasonId, UserId
-from ladder.leagues import leagues, seasons
+from ladder.leagues import leagues
 from ladder.leagues.records import League
 from ladder.matches import history
 from ladder.matches.match_titles import lineup_title
-from ladder.matches.records import Match, replay_resource
+from ladder.matches.records import Match
 from ladder.people import visibility
 from ladder.people.audit_log import record_audit
-from ladder.people.permissions import may_see
 from ladder.people.records import Viewer
 
 MOST_AN_HOUR: Final = 30
@@ -143,9 +142,11 @@ def _closeness(values: Sequence[tuple[float, ...]]) -> float:
 def matches_to_judge(conn: Connection) -> list[Match]:
     """The newest rated matches of each season that no worker has looked at."""
     rows = conn.execute(
-        "select s.id, (select count(*) from match_interest i where i.season_id = s.id"
-        " and i.finished_at > now() - interval '1 hour') from seasons s where s.accepted_no > 0"
-        " and s.state <> 'finished'"
+        """
+        select s.id, (select count(*) from match_interest i where i.season_id = s.id
+        and i.finished_at > now() - interval '1 hour') from seasons s where s.accepted_no > 0
+        and s.state <> 'finished'
+        """
     ).fetchall()
     found = []
     for season_id, judged in rows:
@@ -178,9 +179,11 @@ def _is_rated(match: Match) -> bool:
 def store_interest(conn: Connection, match: Match, interest: Interest) -> None:
     """Writes how interesting a match is."""
     conn.execute(
-        "insert into match_interest (match_id, season_id, league_id, finished_at, upset,"
-        " lead_changes, closeness, steps, score) values (%s, %s, %s, %s, %s, %s, %s, %s, %s)"
-        " on conflict do nothing",
+        """
+        insert into match_interest (match_id, season_id, league_id, finished_at, upset,
+        lead_changes, closeness, steps, score) values (%s, %s, %s, %s, %s, %s, %s, %s, %s)
+        on conflict do nothing
+        """,
         (
             *(match.id, match.season_id, match.league_id, match.finished_at, interest.upset),
             *(interest.lead_changes, interest.closeness, interest.steps, interest.score),
@@ -191,8 +194,10 @@ def store_interest(conn: Connection, match: Match, interest: Interest) -> None:
 def delete_old_interest(conn: Connection) -> None:
     """Deletes rows of matches that finished long ago, unless they are pinned."""
     conn.execute(
-        "delete from match_interest i where finished_at < now() - make_interval(days => %s)"
-        " and not exists (select 1 from pinned_matches p where p.match_id = i.match_id)",
+        """
+        delete from match_interest i where finished_at < now() - make_interval(days => %s)
+        and not exists (select 1 from pinned_matches p where p.match_id = i.match_id)
+        """,
         (KEPT_DAYS,),
     )
 
@@ -214,41 +219,39 @@ def list_highlights(
     begin = datetime.combine(day, time(), UTC) if day else datetime.now(UTC) - timedelta(days=1)
     seen, values = visibility.visible_replays(viewer)
     rows = conn.execute(
-        "select i.match_id, i.upset, i.lead_changes, i.closeness, i.steps, i.score"  # noqa: S608
-        " from match_interest i join matches o on o.id = i.match_id"
-        " join seasons s on s.id = o.season_id join leagues l on l.id = s.league_id"
-        " where i.finished_at >= %s and i.finished_at < %s and o.state = 'finished'"
-        f" and (%s::text is null or i.league_id = %s) and {seen} and i.match_id <> all (%s)"
-        " order by row_number() over (partition by i.league_id order by i.score desc,"
-        "   i.match_id desc), i.score desc, i.match_id desc limit %s",
+        f"""
+        select i.match_id, i.upset, i.lead_changes, i.closeness, i.steps, i.score
+        from match_interest i join matches m on m.id = i.match_id
+          join seasons s on s.id = m.season_id join leagues l on l.id = s.league_id
+          left join scrims c on c.id = m.scrim_id
+        where i.finished_at >= %s and i.finished_at < %s
+          and (%s::text is null or i.league_id = %s) and {seen} and i.match_id <> all (%s)
+        order by row_number() over (
+            partition by i.league_id order by i.score desc, i.match_id desc
+          ), i.score desc, i.match_id desc
+        limit %s
+        """,  # noqa: S608
         (
             *(begin, begin + timedelta(days=1), league.id if league else None),
             *(league.id if league else None, *values, pinned, limit),
         ),
     ).fetchall()
-    known = {
-        row[0]: Interest(*row[1:])
-        for row in conn.execute(
-            "select match_id, upset, lead_changes, closeness, steps, score from match_interest"
-            " where match_id = any (%s)",
-            (pinned,),
-        )
-    } | {row[0]: Interest(*row[1:]) for row in rows}
-    order = [*pinned, *(MatchId(row[0]) for row in rows)]
-    found = {match.id: match for match in history.get_matches(conn, order)}
-    shown = []
-    places: dict[SeasonId, tuple[League, str]] = {}
-    for match_id in order:
-        match = found.get(match_id)
-        if match is None:
-            continue
-        if match.season_id not in places:
-            season, its_league = seasons.get_season_and_league(conn, match.season_id)
-            places[match.season_id] = (its_league, season.state)
-        its_league, state = places[match.season_id]
-        if may_see(viewer, replay_resource(match, its_league, state)):
-            shown.append(Highlight(match, its_league, known.get(match_id), match_id in pinned))
-    return shown[: limit + len(pinned)]
+    rows += conn.execute(
+        """
+        select match_id, upset, lead_changes, closeness, steps, score from match_interest
+        where match_id = any (%s)
+        """,
+        (pinned,),
+    ).fetchall()
+    interests = {match_id: Interest(*values) for match_id, *values in rows}
+    order = [*pinned, *(match_id for match_id in interests if match_id not in pinned)]
+    matches = {match.id: match for match in history.get_matches(conn, order, viewer)}
+    shown = [matches[key] for key in order if key in matches and matches[key].access.has_replay]
+    homes = {key: leagues.get_league(conn, key) for key in {match.league_id for match in shown}}
+    return [
+        Highlight(match, homes[match.league_id], interests.get(match.id), match.id in pinned)
+        for match in shown
+    ]
 
 
 def pinned_matches(conn: Connection, league_id: LeagueId) -> list[MatchId]:

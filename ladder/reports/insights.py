@@ -11,10 +11,13 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final
 
+from pydantic import computed_field
+
 from ladder.database.db import Connection
 from ladder.entries import validations
 from ladder.entries.records import Entry, EntryState
-from ladder.ids import AgentId, EntryId, MatchId, TeamId
+from ladder.field_types import RECORD
+from ladder.ids import AgentId, EntryId, MatchId
 from ladder.leagues import measures
 from ladder.leagues.measures import Estimate
 from ladder.leagues.records import Season
@@ -30,7 +33,6 @@ from ladder.reports.entry_analysis import (
     OpponentRecord,
     OtherSeat,
     PlayedMatch,
-    RelativeStrength,
     SeatWinShare,
     TimeSummary,
     Upset,
@@ -52,60 +54,63 @@ WAIT_SAMPLE: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class NamedOpponent:
-    """An opponent with its names."""
-
-    agent_id: AgentId
-    agent_name: str
-    team_name: str
-    team_id: TeamId
-
-
-@dataclass(frozen=True, slots=True)
 class LeaguePace:
-    """Pace of a league in its last hour, or since its first result."""
+    """How fast the league plays, by its last hour, or since its first result."""
 
+    __pydantic_config__ = RECORD
     matches_an_hour: float
     games_an_hour: float | None
-    """Mean number for one active entry; None without active entries."""
+    """Mean of the active entries; null without active entries."""
     measured_seconds: float = 3600.0
     """Time over which the pace was measured."""
 
 
 @dataclass(frozen=True, slots=True)
-class Insights:
-    """Insights of one entry, from its last games."""
+class Strengths:
+    """Duels by the opponent's present score. Near means within half a beta."""
 
+    __pydantic_config__ = RECORD
+    stronger: WinShare
+    near: WinShare
+    weaker: WinShare
+
+
+@dataclass(frozen=True, slots=True)
+class Insights:
+    """Insights of one entry, from its newest rated games without withdrawn results."""
+
+    __pydantic_config__ = RECORD
+    entry_id: EntryId
     games: int
-    """Number of analysed games, without withdrawn results."""
+    """Number of games that these numbers use."""
     official: OfficialPlace | None
     estimates: tuple[Estimate, ...]
-    """Estimates by the measures of a one-seat season; empty in others."""
+    """Each measure over all games, if a match has one seat; then opponents and games_left are
+    empty."""
     opponents: tuple[OpponentRecord, ...]
+    """The opponents met most often."""
     opponents_met: int
-    strengths: dict[RelativeStrength, WinShare]
+    strengths: Strengths
     seats: tuple[SeatWinShare, ...]
     upsets_won: tuple[Upset, ...]
     upsets_lost: tuple[Upset, ...]
     verdicts: dict[str, int]
     times: TimeSummary | None
-    """Only for the team."""
+    """Shown only to its team."""
     games_left: int | None
-    """Games until the score is expected to have the requested precision. None: games alone never
-    suffice.
-    """
+    """Games until the score is known to +-within points at 95 %; null: games alone never suffice,
+    because results of pairs here do not follow one score each."""
     pace: LeaguePace
     first_match_seconds: float | None
-    """Seconds until the first rated match should end. None after it, or if unknown. Only for the
-    team while the entry waits for validation.
-    """
-    names: dict[AgentId, NamedOpponent]
+    """Expected seconds until its first rated match ends. Null after it, or if unknown. Only for the
+    team while the entry waits for validation."""
     within: float
     """Requested precision of the score, in points."""
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def hours_left(self) -> float | None:
-        """Returns the hours for ``games_left`` at the last hour's pace."""
+        """``games_left`` in hours, at the pace of the last hour."""
         if self.games_left is None or not self.pace.games_an_hour:
             return None
         return self.games_left / self.pace.games_an_hour
@@ -137,18 +142,20 @@ def read_insights(conn: Connection, entry: Entry, season: Season, within: float)
     won, lost = entry_analysis.upsets(fought, UPSETS)
     pace = read_pace(conn, season)
     shown = opponents[:OPPONENTS]
+    names = _opponent_names(conn, {row.agent_id for row in (*shown, *won, *lost)})
     return Insights(
+        entry_id=entry.id,
         games=len(games),
         official=place,
         estimates=_measure_estimates(conn, entry, season),
-        opponents=tuple(shown),
+        opponents=tuple(replace(row, **names[row.agent_id]) for row in shown),
         opponents_met=len(opponents),
-        strengths=entry_analysis.shares_by_strength(fought),
+        strengths=Strengths(**entry_analysis.shares_by_strength(fought)),
         seats=tuple(entry_analysis.shares_by_seat(games, fought)),
-        upsets_won=tuple(won),
-        upsets_lost=tuple(lost),
+        upsets_won=tuple(replace(row, **names[row.agent_id]) for row in won),
+        upsets_lost=tuple(replace(row, **names[row.agent_id]) for row in lost),
         verdicts=dict(Counter(game.verdict for game in games)),
-        times=entry_analysis.time_summary(games),
+        times=entry_analysis.time_summary(games, season.clock["act_seconds"]),
         games_left=entry_analysis.games_left(
             own.sigma,
             within,
@@ -159,9 +166,6 @@ def read_insights(conn: Connection, entry: Entry, season: Season, within: float)
         ),
         pace=pace,
         first_match_seconds=first_match_seconds(conn, entry, season, pace),
-        names=_opponent_names(
-            conn, {row.agent_id for row in shown} | {row.agent_id for row in won + lost}
-        ),
         within=within,
     )
 
@@ -179,13 +183,15 @@ def read_pace(conn: Connection, season: Season) -> LeaguePace:
     A league whose first result is younger is measured since then.
     """
     row = conn.execute(
-        "select count(*), extract(epoch from now() - min(created_at)),"
-        " (select extract(epoch from now() - created_at) from acceptances where season_id = %s"
-        "   and no = 1),"
-        " (select count(*) from entries where season_id = %s and state = 'active'"
-        "   and pairing_weight > 0)"
-        " from (select created_at from acceptances where season_id = %s order by no desc"
-        "   limit %s) a where created_at > now() - interval '1 hour'",
+        """
+        select count(*), extract(epoch from now() - min(created_at)),
+        (select extract(epoch from now() - created_at) from acceptances where season_id = %s
+          and no = 1),
+        (select count(*) from entries where season_id = %s and state = 'active'
+          and pairing_weight > 0)
+        from (select created_at from acceptances where season_id = %s order by no desc
+          limit %s) a where created_at > now() - interval '1 hour'
+        """,
         (season.id, season.id, season.id, PACE_SAMPLE),
     ).fetchone()
     assert row is not None
@@ -217,9 +223,11 @@ def first_match_seconds(
     elif entry.state is not EntryState.ACTIVE:
         return None
     row = conn.execute(
-        "select avg(extract(epoch from m.finished_at - m.created_at)) from ("
-        "   select match_id from acceptances where season_id = %s order by no desc limit %s) a"
-        " join matches m on m.id = a.match_id",
+        """
+        select avg(extract(epoch from m.finished_at - m.created_at)) from (
+          select match_id from acceptances where season_id = %s order by no desc limit %s) a
+        join matches m on m.id = a.match_id
+        """,
         (season.id, WAIT_SAMPLE),
     ).fetchone()
     if row is None or row[0] is None:
@@ -231,17 +239,19 @@ def first_match_seconds(
 def _recent_games(conn: Connection, entry_id: EntryId) -> list[PlayedMatch]:
     """Returns the entry's last valid rated matches, newest first."""
     rows = conn.execute(
-        "with mine as materialized ("
-        "   select season_id, match_id, no from ratings where entry_id = %s order by no desc"
-        "   limit %s)"
-        " select m.match_id, a.created_at, t.seat, t.entry_id, t.agent_id, t.placement, t.reward,"
-        " t.verdict, t.charged_seconds, t.max_move_seconds"
-        " from mine m join acceptances a on a.season_id = m.season_id and a.no = m.no"
-        "   and a.act = 'accept'"
-        " join seats t on t.match_id = m.match_id"
-        " where not exists (select 1 from acceptances w where w.match_id = a.match_id"
-        "   and w.act = 'withdraw')"
-        " order by m.no desc, t.placement, t.seat",
+        """
+        with mine as materialized (
+          select season_id, match_id, no from ratings where entry_id = %s order by no desc
+          limit %s)
+        select m.match_id, a.created_at, t.seat, t.entry_id, t.agent_id, t.placement, t.reward,
+        t.verdict, t.charged_seconds, t.max_move_seconds
+        from mine m join acceptances a on a.season_id = m.season_id and a.no = m.no
+          and a.act = 'accept'
+        join seats t on t.match_id = m.match_id
+        where not exists (select 1 from acceptances w where w.match_id = a.match_id
+          and w.act = 'withdraw')
+        order by m.no desc, t.placement, t.seat
+        """,
         (entry_id, GAMES),
     )
     games = []
@@ -285,10 +295,17 @@ def _opponent_scores(
     return scores
 
 
-def _opponent_names(conn: Connection, agent_ids: Iterable[AgentId]) -> dict[AgentId, NamedOpponent]:
+def _opponent_names(
+    conn: Connection, agent_ids: Iterable[AgentId]
+) -> dict[AgentId, dict[str, str]]:
     rows = conn.execute(
-        "select a.id, a.name, t.name, t.id from agents a join teams t on t.id = a.team_id"
-        " where a.id = any (%s)",
+        """
+        select a.id, a.name, t.name, t.id from agents a join teams t on t.id = a.team_id
+        where a.id = any (%s)
+        """,
         (sorted(agent_ids),),
     )
-    return {AgentId(row[0]): NamedOpponent(AgentId(row[0]), *row[1:]) for row in rows}
+    return {
+        AgentId(agent_id): {"agent_name": agent_name, "team_name": team_name, "team_id": team_id}
+        for agent_id, agent_name, team_name, team_id in rows
+    }

@@ -9,11 +9,9 @@ from ladder.database.db import Connection
 from ladder.enums import MatchKind, MatchState
 from ladder.errors import NotFound
 from ladder.ids import LeagueId, MatchId, SeasonId
-from ladder.leagues import seasons
 from ladder.leagues.records import League
 from ladder.matches import history
-from ladder.matches.records import Match, replay_resource
-from ladder.people.permissions import may_see
+from ladder.matches.records import Match
 from ladder.people.records import Viewer
 from ladder.reports import highlights
 
@@ -59,11 +57,8 @@ def match_after(conn: Connection, viewer: Viewer, match: Match, league: League) 
 def _first_rated_match(conn: Connection, viewer: Viewer, validation: Match) -> Match | None:
     """The first rated match of the entry that was validated, if the viewer may see its replay."""
     entry_id = validation.seats[0].entry_id
-    found = history.first_rated_match(conn, entry_id) if entry_id else None
-    if found is None or found.state is not MatchState.FINISHED or not found.episodes:
-        return None
-    season, league = seasons.get_season_and_league(conn, found.season_id)
-    return found if may_see(viewer, replay_resource(found, league, season.state)) else None
+    match = history.first_rated_match(conn, entry_id, viewer) if entry_id else None
+    return match if match and match.access.has_replay and match.episodes else None
 
 
 def _share_of_same_agents(one: Match, other: Match) -> float:
@@ -110,7 +105,6 @@ def newest_replays(
     before: MatchId | None = None,
 ) -> Iterator[Match]:
     """The newest finished rated matches whose replays the viewer may see, of one season or all."""
-    states: dict[SeasonId, tuple[League, str]] = {}
     for match in history.list_matches(
         conn,
         viewer=viewer,
@@ -120,8 +114,5 @@ def newest_replays(
         before=before,
         limit=NEWEST,
     ):
-        if match.season_id not in states:
-            season, league = seasons.get_season_and_league(conn, match.season_id)
-            states[match.season_id] = (league, season.state)
-        if match.episodes and may_see(viewer, replay_resource(match, *states[match.season_id])):
+        if match.episodes and match.access.has_replay:
             yield match

@@ -19,27 +19,27 @@ from ladder.people.records import Viewer
 from ladder.people.roles import RoleScope, has_scope
 from ladder.scrims import requests
 
-ROWS: Final = (
-    "select 'scrim' as kind, r.id, t.name as asker, o.name as asked, l.title as league,"  # noqa: S608
-    "   r.games as count, r.created_at, r.expires_at, r.id as page"
-    " from scrim_requests r join teams t on t.id = r.team_id join teams o on o.id = r.asked_team_id"
-    " join seasons s on s.id = r.season_id join leagues l on l.id = s.league_id"
-    f" where r.asked_team_id = any (%(teams)s) and {requests.WAITS}"
-    " union all select 'team_invitation', i.id, b.name, t.name, null, 1, i.created_at,"
-    "   i.expires_at, null"
-    " from team_invitations i join teams t on t.id = i.team_id left join users b"
-    "   on b.id = i.created_by"
-    f" where i.user_id = %(user)s and t.ended_at is null and {team_invitations.OPEN}"
-    " union all select 'team_merge', m.id, t.name, o.name, null, 1, m.created_at, m.expires_at,"
-    "   o.id"
-    " from memberships w join team_merges m on m.into_team_id = w.team_id"
-    " join teams t on t.id = m.team_id join teams o on o.id = m.into_team_id"
-    f" where w.user_id = %(user)s and w.is_owner and {team_merges.IS_OPEN}"
-    " union all select 'join_league', max(j.id), min(u.name), l.title, l.title, count(*),"
-    "   max(j.created_at), min(j.expires_at), l.slug"
-    " from join_requests j join leagues l on l.id = j.league_id join users u on u.id = j.user_id"
-    " where l.id = any (%(leagues)s) and j.state = 'waiting' and j.expires_at > now() group by l.id"
-)
+ROWS: Final = f"""
+    select 'scrim' as kind, r.id, t.name as asker, o.name as asked, l.title as league,
+      r.games as count, r.created_at, r.expires_at, r.id as page
+    from scrim_requests r join teams t on t.id = r.team_id join teams o on o.id = r.asked_team_id
+    join seasons s on s.id = r.season_id join leagues l on l.id = s.league_id
+    where r.asked_team_id = any (%(teams)s) and {requests.WAITS}
+    union all select 'team_invitation', i.id, b.name, t.name, null, 1, i.created_at,
+      i.expires_at, null
+    from team_invitations i join teams t on t.id = i.team_id left join users b
+      on b.id = i.created_by
+    where i.user_id = %(user)s and t.ended_at is null and {team_invitations.OPEN}
+    union all select 'team_merge', m.id, t.name, o.name, null, 1, m.created_at, m.expires_at,
+      o.id
+    from memberships w join team_merges m on m.into_team_id = w.team_id
+    join teams t on t.id = m.team_id join teams o on o.id = m.into_team_id
+    where w.user_id = %(user)s and w.is_owner and {team_merges.IS_OPEN}
+    union all select 'join_league', max(j.id), min(u.name), l.title, l.title, count(*),
+      max(j.created_at), min(j.expires_at), l.slug
+    from join_requests j join leagues l on l.id = j.league_id join users u on u.id = j.user_id
+    where l.id = any (%(leagues)s) and j.state = 'waiting' and j.expires_at > now() group by l.id
+    """  # noqa: S608
 """Requests to join one league are one row, because its host answers them together."""
 
 
@@ -88,9 +88,11 @@ def list_open_requests(
     with conn.cursor(row_factory=dict_row) as cur:
         # Without its prefix an id of any kind sorts by time.
         rows = cur.execute(
-            f"select * from ({ROWS}) q where %(after)s::text is null"  # noqa: S608
-            "   or substr(q.id, 5) < substr(%(after)s, 5)"
-            " order by substr(q.id, 5) desc limit %(limit)s",
+            f"""
+            select * from ({ROWS}) q where %(after)s::text is null
+              or substr(q.id, 5) < substr(%(after)s, 5)
+            order by substr(q.id, 5) desc limit %(limit)s
+            """,  # noqa: S608
             given,
         ).fetchall()
     return [_request_of_row(row) for row in rows]

@@ -79,18 +79,22 @@ def ask_for_picture(conn: Connection, subject: str) -> str | None:
     """
     kind = subject.partition("/")[0]
     row = conn.execute(
-        "select digest, asked_at < now() - interval '1 hour',"
-        " coalesce(wanted_at, '-infinity') < now() - make_interval(secs => %s) and"
-        " coalesce(made_at, '-infinity') < now() - make_interval(secs => %s) and"
-        " (tries = 0 or tried_at < now() - make_interval(secs => %s))"
-        " from pictures where subject = %s",
+        """
+        select digest, asked_at < now() - interval '1 hour',
+        coalesce(wanted_at, '-infinity') < now() - make_interval(secs => %s) and
+        coalesce(made_at, '-infinity') < now() - make_interval(secs => %s) and
+        (tries = 0 or tried_at < now() - make_interval(secs => %s))
+        from pictures where subject = %s
+        """,
         (WAITS_SECONDS, FRESH_SECONDS[kind], AGAIN_SECONDS, subject),
     ).fetchone()
     if row is None:
         conn.execute(
-            "insert into pictures (subject, wanted_at) select %s, now() where"
-            " (select count(*) from pictures where wanted_at > now() - make_interval(secs => %s))"
-            " < %s on conflict do nothing",
+            """
+            insert into pictures (subject, wanted_at) select %s, now() where
+            (select count(*) from pictures where wanted_at > now() - make_interval(secs => %s))
+            < %s on conflict do nothing
+            """,
             (subject, WAITS_SECONDS, MOST_WAITING),
         )
         conn.execute("select pg_notify('peck_work', '')")
@@ -98,8 +102,10 @@ def ask_for_picture(conn: Connection, subject: str) -> str | None:
     digest: str | None = row[0]
     if row[1] or row[2]:
         conn.execute(
-            "update pictures set asked_at = now(), wanted_at = case when %s then now() else"
-            " wanted_at end, tries = case when %s then 0 else tries end where subject = %s",
+            """
+            update pictures set asked_at = now(), wanted_at = case when %s then now() else
+            wanted_at end, tries = case when %s then 0 else tries end where subject = %s
+            """,
             (row[2], row[2], subject),
         )
     if row[2]:
@@ -110,8 +116,10 @@ def ask_for_picture(conn: Connection, subject: str) -> str | None:
 def draw_anew(conn: Connection, subject: str) -> None:
     """Wants a picture whose blob is missing."""
     conn.execute(
-        "update pictures set digest = null, inputs = null, made_at = null,"
-        " wanted_at = coalesce(wanted_at, now()) where subject = %s",
+        """
+        update pictures set digest = null, inputs = null, made_at = null,
+        wanted_at = coalesce(wanted_at, now()) where subject = %s
+        """,
         (subject,),
     )
 
@@ -119,9 +127,11 @@ def draw_anew(conn: Connection, subject: str) -> None:
 def are_wanted(conn: Connection) -> bool:
     """Whether a picture waits that no worker has taken."""
     row = conn.execute(
-        "select exists (select 1 from pictures"
-        " where wanted_at > now() - make_interval(secs => %s) and"
-        " (tries = 0 or tried_at < now() - make_interval(secs => %s)))",
+        """
+        select exists (select 1 from pictures
+        where wanted_at > now() - make_interval(secs => %s) and
+        (tries = 0 or tried_at < now() - make_interval(secs => %s)))
+        """,
         (WAITS_SECONDS, LEASE_SECONDS),
     ).fetchone()
     return bool(row and row[0])
@@ -130,11 +140,13 @@ def are_wanted(conn: Connection) -> bool:
 def take_wanted(conn: Connection) -> tuple[str, Picture | None] | None:
     """Takes the picture that waits longest, with what was drawn before. None if none waits."""
     row = conn.execute(
-        "update pictures set tried_at = now(), tries = tries + 1 where subject = (select subject"
-        " from pictures where wanted_at > now() - make_interval(secs => %s) and (tries = 0 or"
-        " tried_at < now() - make_interval(secs => %s))"
-        " order by wanted_at limit 1 for update skip locked)"
-        " returning subject, digest, inputs",
+        """
+        update pictures set tried_at = now(), tries = tries + 1 where subject = (select subject
+        from pictures where wanted_at > now() - make_interval(secs => %s) and (tries = 0 or
+        tried_at < now() - make_interval(secs => %s))
+        order by wanted_at limit 1 for update skip locked)
+        returning subject, digest, inputs
+        """,
         (WAITS_SECONDS, LEASE_SECONDS),
     ).fetchone()
     if row is None:
@@ -145,8 +157,10 @@ def take_wanted(conn: Connection) -> tuple[str, Picture | None] | None:
 def store_picture(conn: Connection, subject: str, inputs: str, digest: str, size: int) -> None:
     """Notes the drawn picture."""
     conn.execute(
-        "update pictures set inputs = %s, digest = %s, bytes = %s, made_at = now(),"
-        " wanted_at = null, tries = 0 where subject = %s",
+        """
+        update pictures set inputs = %s, digest = %s, bytes = %s, made_at = now(),
+        wanted_at = null, tries = 0 where subject = %s
+        """,
         (inputs, digest, size, subject),
     )
 
@@ -154,8 +168,10 @@ def store_picture(conn: Connection, subject: str, inputs: str, digest: str, size
 def give_up(conn: Connection, subject: str, *, at_once: bool = False) -> None:
     """Notes a failed try. After the last try, or ``at_once``, nothing waits any more."""
     conn.execute(
-        "update pictures set wanted_at = case when %s or tries >= %s then null else wanted_at end"
-        " where subject = %s",
+        """
+        update pictures set wanted_at = case when %s or tries >= %s then null else wanted_at end
+        where subject = %s
+        """,
         (at_once, MOST_TRIES, subject),
     )
 
@@ -171,9 +187,11 @@ def delete_unasked(conn: Connection, most_bytes: int) -> list[str]:
     Returns their digests, whose blobs the caller deletes.
     """
     rows = conn.execute(
-        "delete from pictures where subject in (select subject from (select subject,"
-        " sum(bytes) over (order by asked_at desc, subject) as total from pictures) p"
-        " where total > %s) returning digest",
+        """
+        delete from pictures where subject in (select subject from (select subject,
+        sum(bytes) over (order by asked_at desc, subject) as total from pictures) p
+        where total > %s) returning digest
+        """,
         (most_bytes,),
     ).fetchall()
     return [row[0] for row in rows if row[0]]

@@ -74,8 +74,10 @@ def standing_history(
 ) -> list[StandingMoment]:
     """The places of these agents in official standings, oldest first, evenly over time."""
     rows = conn.execute(
-        "select version, made_at from standings where season_id = %s and content is not null"
-        " order by version",
+        """
+        select version, made_at from standings where season_id = %s and content is not null
+        order by version
+        """,
         (season_id,),
     ).fetchall()
     chosen = evenly_in_time([(row[0], row[1]) for row in rows], most)
@@ -87,8 +89,10 @@ def standing_history(
         )
     }
     contents = conn.execute(
-        "select version, made_at, content from standings where season_id = %s"
-        " and version = any (%s) and content is not null order by version",
+        """
+        select version, made_at, content from standings where season_id = %s
+        and version = any (%s) and content is not null order by version
+        """,
         (season_id, chosen),
     )
     found = []
@@ -134,11 +138,13 @@ def seat_results(conn: Connection, season_id: SeasonId) -> list[SeatResults]:
     """Placements by seat in the newest rated results that stand."""
     counts: dict[int, dict[int, int]] = defaultdict(dict)
     rows = conn.execute(
-        "select t.seat, t.placement, count(*) from (select match_id from acceptances"
-        "   where season_id = %s and act = 'accept' order by no desc limit %s) a"
-        " join seats t on t.match_id = a.match_id where t.placement is not null"
-        " and not exists (select 1 from acceptances w where w.match_id = a.match_id"
-        "   and w.act = 'withdraw') group by 1, 2",
+        """
+        select t.seat, t.placement, count(*) from (select match_id from acceptances
+          where season_id = %s and act = 'accept' order by no desc limit %s) a
+        join seats t on t.match_id = a.match_id where t.placement is not null
+        and not exists (select 1 from acceptances w where w.match_id = a.match_id
+          and w.act = 'withdraw') group by 1, 2
+        """,
         (season_id, RESULTS),
     )
     for seat, placement, count in rows:
@@ -154,13 +160,15 @@ def move_times(conn: Connection, entry_id: EntryId, most: int = MATCHES) -> list
     """The slowest moves of an entry's newest rated matches, oldest first. For its team alone."""
     with conn.cursor(row_factory=class_row(MoveTime)) as cur:
         rows = cur.execute(
-            "select r.match_id, max(r.created_at) as at, max(t.verdict) as verdict,"
-            " max(t.max_move_seconds) as slowest_seconds,"
-            " sum(t.charged_seconds) as charged_seconds"
-            " from (select match_id, no, created_at from ratings where entry_id = %s"
-            "   order by no desc limit %s) r"
-            " join seats t on t.match_id = r.match_id and t.entry_id = %s"
-            " where t.max_move_seconds is not null group by r.match_id order by max(r.no)",
+            """
+            select r.match_id, max(r.created_at) as at, max(t.verdict) as verdict,
+            max(t.max_move_seconds) as slowest_seconds,
+            sum(t.charged_seconds) as charged_seconds
+            from (select match_id, no, created_at from ratings where entry_id = %s
+              order by no desc limit %s) r
+            join seats t on t.match_id = r.match_id and t.entry_id = %s
+            where t.max_move_seconds is not null group by r.match_id order by max(r.no)
+            """,
             (entry_id, most, entry_id),
         ).fetchall()
     return rows

@@ -196,9 +196,11 @@ def season_alarms(conn: Connection) -> list[SeasonAlarm]:
 def playing_seasons(conn: Connection) -> list[tuple[Season, League]]:
     """Returns the seasons that should play, even paused ones, with their leagues, oldest first."""
     rows = conn.execute(
-        "select s.id from seasons s join leagues l on l.id = s.league_id"
-        " where s.state <> 'finished' and s.opens_at <= now() and l.state <> 'closed'"
-        " and (s.ends_at is null or s.ends_at > now()) order by s.id"
+        """
+        select s.id from seasons s join leagues l on l.id = s.league_id
+        where s.state <> 'finished' and s.opens_at <= now() and l.state <> 'closed'
+        and (s.ends_at is null or s.ends_at > now()) order by s.id
+        """
     ).fetchall()
     return leagues_seasons.seasons_with_leagues(conn, [SeasonId(row[0]) for row in rows])
 
@@ -217,8 +219,10 @@ def _last_match_at(
 ) -> dict[SeasonId, datetime | None]:
     found = dict(
         conn.execute(
-            "select season_id, max(last_match_at) from entries where season_id = any (%s)"
-            " group by season_id",
+            """
+            select season_id, max(last_match_at) from entries where season_id = any (%s)
+            group by season_id
+            """,
             (list(season_ids),),
         ).fetchall()
     )
@@ -238,10 +242,12 @@ def _slow_hosts(conn: Connection, season_ids: Collection[SeasonId]) -> dict[Seas
     # A match waits before it is played; this limit skips older ones.
     oldest = f"mat_{time_part(int((since - timedelta(hours=1)).timestamp() * 1000))}"
     rows = conn.execute(
-        "select m.season_id, a.worker, count(*) from attempts a join matches m on m.id = a.match_id"
-        " where a.match_id >= %s and a.fault_cause = %s"
-        " and a.ended_at > %s and m.season_id = any (%s) group by m.season_id, a.worker"
-        " order by a.worker",
+        """
+        select m.season_id, a.worker, count(*) from attempts a join matches m on m.id = a.match_id
+        where a.match_id >= %s and a.fault_cause = %s
+        and a.ended_at > %s and m.season_id = any (%s) group by m.season_id, a.worker
+        order by a.worker
+        """,
         (oldest, FaultCause.SLOW_HOST, since, list(season_ids)),
     ).fetchall()
     told: dict[SeasonId, list[str]] = {}
@@ -260,22 +266,26 @@ def _slow_hosts(conn: Connection, season_ids: Collection[SeasonId]) -> dict[Seas
 def _read_signs(conn: Connection, season_ids: Collection[SeasonId]) -> dict[SeasonId, _SeasonSigns]:
     signs = {season_id: _SeasonSigns() for season_id in season_ids}
     counted = conn.execute(
-        "select season_id, count(*) filter (where state = 'pending'),"
-        " count(*) filter (where pause_cause = %s), count(*) filter (where not is_anchor)"
-        " from entries where season_id = any (%s) and state in ('pending', 'paused', 'active')"
-        " group by season_id",
+        """
+        select season_id, count(*) filter (where state = 'pending'),
+        count(*) filter (where pause_cause = %s), count(*) filter (where not is_anchor)
+        from entries where season_id = any (%s) and state in ('pending', 'paused', 'active')
+        group by season_id
+        """,
         (PauseCause.UNREACHABLE, list(season_ids)),
     )
     for season_id, pending, unreachable, competitors in counted:
         sign = signs[season_id]
         sign.pending, sign.unreachable, sign.competitors = pending, unreachable, competitors
     needs = conn.execute(
-        "select season_id, queue, profiles, speed_class,"
-        " count(*) filter (where state = 'queued'), count(*) filter (where state = 'running'),"
-        " count(*) filter (where state = 'queued' and woken_at is null)"
-        " from matches where season_id = any (%s) and kind = 'rated'"
-        " and state in ('queued', 'running') group by season_id, queue, profiles, speed_class"
-        " order by queue, profiles, speed_class",
+        """
+        select season_id, queue, profiles, speed_class,
+        count(*) filter (where state = 'queued'), count(*) filter (where state = 'running'),
+        count(*) filter (where state = 'queued' and woken_at is null)
+        from matches where season_id = any (%s) and kind = 'rated'
+        and state in ('queued', 'running') group by season_id, queue, profiles, speed_class
+        order by queue, profiles, speed_class
+        """,
         (list(season_ids),),
     )
     for season_id, queue, profiles, speed_class, *counts in needs:

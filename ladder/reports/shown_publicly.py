@@ -17,7 +17,8 @@ from ladder.leagues import leagues, seasons
 from ladder.leagues.records import League, Season, league_resource
 from ladder.matches import head_to_head, history
 from ladder.matches.head_to_head import Record
-from ladder.matches.records import Match, replay_resource
+from ladder.matches.records import Match
+from ladder.people import visibility
 from ladder.people.permissions import may_see
 from ladder.people.records import STRANGER
 from ladder.standings.board_records import BoardRow
@@ -78,11 +79,10 @@ class PublicComparison:
 
 def public_match(conn: Connection, match_id: MatchId) -> PublicMatch:
     """Raises NotFound if a stranger may not see the replay of this match."""
-    match = history.get_match(conn, match_id)
-    season, league = seasons.get_season_and_league(conn, match.season_id)
-    if not may_see(STRANGER, replay_resource(match, league, season.state)) or not match.episodes:
+    match = history.get_match(conn, match_id, STRANGER)
+    if not match.access.has_replay or not match.episodes:
         raise NotFound.of("match")
-    return PublicMatch(match, league)
+    return PublicMatch(match, leagues.get_league(conn, match.league_id))
 
 
 def public_league(conn: Connection, league_id: LeagueId) -> PublicLeague:
@@ -94,30 +94,26 @@ def public_league(conn: Connection, league_id: LeagueId) -> PublicLeague:
     if season is None:
         return PublicLeague(league, (), None)
     rows = [row for row in read_board(conn, season.id).rows if row.rank is not None]
-    return PublicLeague(league, rows[:LINES], _newest_public(conn, season, league, None))
+    return PublicLeague(league, rows[:LINES], _newest_public(conn, season, None))
 
 
 def public_agent(conn: Connection, agent_id: AgentId) -> PublicAgent:
     """Raises NotFound if a stranger may not see this agent."""
-    agent = agents.get_agent(conn, agent_id)
+    agent = _public_agent(conn, agent_id)
     places: list[PublicPlace] = []
     newest = None
-    is_seen = False
     for league_id in agents.leagues_of_agent(conn, agent_id):
         league = leagues.get_league(conn, league_id)
-        if not may_see(STRANGER, league_resource(league)):
-            continue
-        is_seen = True
         season = seasons.current_season(conn, league.id)
-        if season is None or len(places) == LEAGUES:
+        if not may_see(STRANGER, league_resource(league)) or season is None:
             continue
+        if len(places) == LEAGUES:
+            break
         rows = [row for row in read_board(conn, season.id).rows if row.rank is not None]
         own = next((row for row in rows if row.agent_id == agent_id), None)
         if own is not None:
             places.append(PublicPlace(league, own, len(rows)))
-        newest = newest or _newest_public(conn, season, league, agent_id)
-    if not is_seen:
-        raise NotFound.of("agent")
+        newest = newest or _newest_public(conn, season, agent_id)
     return PublicAgent(agent, places, newest)
 
 
@@ -135,30 +131,20 @@ def public_comparison(
 
 
 def _public_agent(conn: Connection, agent_id: AgentId) -> Agent:
-    agent = agents.get_agent(conn, agent_id)
-    for league_id in agents.leagues_of_agent(conn, agent_id):
-        if may_see(STRANGER, league_resource(leagues.get_league(conn, league_id))):
-            return agent
-    raise NotFound.of("agent")
+    if not visibility.sees_agent(conn, STRANGER, agent_id):
+        raise NotFound.of("agent")
+    return agents.get_agent(conn, agent_id)
 
 
-def _newest_public(
-    conn: Connection, season: Season, league: League, agent_id: AgentId | None
-) -> Match | None:
+def _newest_public(conn: Connection, season: Season, agent_id: AgentId | None) -> Match | None:
     """The newest rated match of the season whose replay everybody may see."""
-    found = history.list_matches(
+    newest = history.list_matches(
         conn,
+        viewer=STRANGER,
         season_id=season.id,
         agent_id=agent_id,
         kind=MatchKind.RATED,
         state=MatchState.FINISHED,
         limit=LOOKED_AT,
     )
-    return next(
-        (
-            match
-            for match in found
-            if match.episodes and may_see(STRANGER, replay_resource(match, league, season.state))
-        ),
-        None,
-    )
+    return next((match for match in newest if match.episodes and match.access.has_replay), None)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from psycopg.rows import class_row
+from pydantic import Field
 
 from ladder.database.db import Connection
 from ladder.errors import Invalid
+from ladder.field_types import RECORD
 from ladder.ids import TeamId
 from ladder.people import visibility
 from ladder.people.records import Viewer
@@ -31,13 +33,14 @@ class FoundKind(StrEnum):
 class Found:
     """A league, an agent or a team whose name contains the text."""
 
+    __pydantic_config__ = RECORD
     kind: FoundKind
     id: str
     slug: str
     name: str
     about: str
     """Game of a league, team of an agent; empty for a team."""
-    league: str = ""
+    league: Annotated[str, Field(exclude=True)] = ""
     """Title of the league in which an agent played last; empty for others."""
 
 
@@ -63,23 +66,29 @@ def search_names(conn: Connection, viewer: Viewer, text: str, limit: int = 20) -
     named = (f"%{pattern}%", f"%{pattern}%")
     parts: tuple[tuple[str, tuple[Any, ...]], ...] = (
         (
-            "select 'league' as kind, l.id, l.slug, l.title as name, l.game as about from leagues l"  # noqa: S608
-            f" where (l.title ilike %s or l.slug ilike %s) and {leagues}",
+            f"""
+            select 'league' as kind, l.id, l.slug, l.title as name, l.game as about from leagues l
+            where (l.title ilike %s or l.slug ilike %s) and {leagues}
+            """,  # noqa: S608
             (*named, *league_values),
         ),
         (
-            "select 'agent' as kind, a.id, a.slug, a.name, t.name as about, coalesce((select"  # noqa: S608
-            "   l.title from entries e join seasons s on s.id = e.season_id join leagues l"
-            f"   on l.id = s.league_id where e.agent_id = a.id and {leagues}"
-            "   order by e.id desc limit 1), '') as league from agents a"
-            " join teams t on t.id = a.team_id"
-            f" where (a.name ilike %s or a.slug ilike %s) and {agents}",
+            f"""
+            select 'agent' as kind, a.id, a.slug, a.name, t.name as about, coalesce((select
+              l.title from entries e join seasons s on s.id = e.season_id join leagues l
+              on l.id = s.league_id where e.agent_id = a.id and {leagues}
+              order by e.id desc limit 1), '') as league from agents a
+            join teams t on t.id = a.team_id
+            where (a.name ilike %s or a.slug ilike %s) and {agents}
+            """,  # noqa: S608
             (*league_values, *named, *agent_values),
         ),
         (
-            "select 'team' as kind, t.id, t.slug, t.name, '' as about from teams t"  # noqa: S608
-            " where (t.name ilike %s or t.slug ilike %s)"
-            f" and exists (select 1 from agents a where a.team_id = t.id and {agents})",
+            f"""
+            select 'team' as kind, t.id, t.slug, t.name, '' as about from teams t
+            where (t.name ilike %s or t.slug ilike %s)
+            and exists (select 1 from agents a where a.team_id = t.id and {agents})
+            """,  # noqa: S608
             (*named, *agent_values),
         ),
     )
@@ -87,8 +96,10 @@ def search_names(conn: Connection, viewer: Viewer, text: str, limit: int = 20) -
     for query, values in parts:
         with conn.cursor(row_factory=class_row(Found)) as cur:
             rows = cur.execute(
-                f"select * from ({query}) f order by f.name not ilike %s, length(f.name), f.id"  # noqa: S608
-                " limit %s",
+                f"""
+                select * from ({query}) f order by f.name not ilike %s, length(f.name), f.id
+                limit %s
+                """,  # noqa: S608
                 (*values, f"{pattern}%", limit),
             )
             found += rows.fetchall()
@@ -102,12 +113,14 @@ def list_visible_teams(
     seen, values = visibility.visible_agents(viewer)
     with conn.cursor(row_factory=class_row(TeamSummary)) as cur:
         return cur.execute(
-            "select t.id, t.slug, t.name, count(distinct a.id)::int as agents,"  # noqa: S608
-            " (select count(distinct s.league_id)::int from entries e"
-            "   join seasons s on s.id = e.season_id join leagues l on l.id = s.league_id"
-            f"  where e.team_id = t.id and {visibility.ON_BOARD}"
-            "   and (%s or l.visibility = 'public' or l.id = any (%s))) as leagues"
-            f" from teams t join agents a on a.team_id = t.id where t.slug > %s and {seen}"
-            " group by t.id order by t.slug limit %s",
+            f"""
+            select t.id, t.slug, t.name, count(distinct a.id)::int as agents,
+            (select count(distinct s.league_id)::int from entries e
+              join seasons s on s.id = e.season_id join leagues l on l.id = s.league_id
+             where e.team_id = t.id and {visibility.ON_BOARD}
+              and (%s or l.visibility = 'public' or l.id = any (%s))) as leagues
+            from teams t join agents a on a.team_id = t.id where t.slug > %s and {seen}
+            group by t.id order by t.slug limit %s
+            """,  # noqa: S608
             (viewer.is_admin, list(viewer.roles), after, *values, limit),
         ).fetchall()

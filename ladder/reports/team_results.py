@@ -23,11 +23,11 @@ from ladder.people.records import Viewer
 MATCHES: Final = 300
 """Newest matches of each agent that are read."""
 OPPONENTS: Final = 20
-PLAYED: Final = (
-    "select distinct n.match_id from agents a cross join lateral ("
-    " select v.match_id from seats v where v.agent_id = a.id order by v.match_id desc limit {}) n"
-    " where a.team_id = %s"
-)
+PLAYED: Final = """
+    select distinct n.match_id from agents a cross join lateral (
+    select v.match_id from seats v where v.agent_id = a.id order by v.match_id desc limit {}) n
+    where a.team_id = %s
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +51,14 @@ def recent_matches(conn: Connection, viewer: Viewer, team_id: TeamId, limit: int
     """The newest finished rated matches of the team's agents, newest first."""
     seen, values = visibility.visible_matches(viewer)
     rows = conn.execute(
-        f"select m.id from ({PLAYED.format(MATCHES)}) p join matches m on m.id = p.match_id"  # noqa: S608
-        " join seasons s on s.id = m.season_id left join scrims c on c.id = m.scrim_id"
-        f" where m.kind = 'rated' and m.state = 'finished' and {seen} order by m.id desc limit %s",
+        f"""
+        select m.id from ({PLAYED.format(MATCHES)}) p join matches m on m.id = p.match_id
+        join seasons s on s.id = m.season_id left join scrims c on c.id = m.scrim_id
+        where m.kind = 'rated' and m.state = 'finished' and {seen} order by m.id desc limit %s
+        """,  # noqa: S608
         (team_id, *values, limit),
     )
-    return history.get_matches(conn, [MatchId(row[0]) for row in rows.fetchall()])
+    return history.get_matches(conn, [MatchId(row[0]) for row in rows.fetchall()], viewer)
 
 
 def head_to_heads(conn: Connection, viewer: Viewer, team_id: TeamId) -> list[TeamRecord]:
@@ -64,19 +66,21 @@ def head_to_heads(conn: Connection, viewer: Viewer, team_id: TeamId) -> list[Tea
     seen, values = visibility.visible_matches(viewer)
     with conn.cursor(row_factory=class_row(TeamRecord)) as cur:
         return cur.execute(
-            "with results as (select p.match_id, v.team_id, min(v.placement) as place,"  # noqa: S608
-            "   bool_or(v.agent_id in (select id from agents where team_id = %s)) as is_own"
-            f"  from ({PLAYED.format(MATCHES)}) p join matches m on m.id = p.match_id"
-            "   join seasons s on s.id = m.season_id left join scrims c on c.id = m.scrim_id"
-            "   join seats v on v.match_id = m.id"
-            f"  where m.kind = 'rated' and m.state = 'finished' and {seen}"
-            "   and not exists (select 1 from acceptances w where w.match_id = m.id"
-            "     and w.act = 'withdraw') group by 1, 2)"
-            " select t.id as team_id, t.name as team_name, count(*) as games,"
-            " count(*) filter (where own.place < other.place) as wins,"
-            " count(*) filter (where own.place > other.place) as losses"
-            " from results own join results other on other.match_id = own.match_id"
-            "   and own.is_own and not other.is_own join teams t on t.id = other.team_id"
-            " group by t.id order by count(*) desc, t.id limit %s",
+            f"""
+            with results as (select p.match_id, v.team_id, min(v.placement) as place,
+              bool_or(v.agent_id in (select id from agents where team_id = %s)) as is_own
+             from ({PLAYED.format(MATCHES)}) p join matches m on m.id = p.match_id
+              join seasons s on s.id = m.season_id left join scrims c on c.id = m.scrim_id
+              join seats v on v.match_id = m.id
+             where m.kind = 'rated' and m.state = 'finished' and {seen}
+              and not exists (select 1 from acceptances w where w.match_id = m.id
+                and w.act = 'withdraw') group by 1, 2)
+            select t.id as team_id, t.name as team_name, count(*) as games,
+            count(*) filter (where own.place < other.place) as wins,
+            count(*) filter (where own.place > other.place) as losses
+            from results own join results other on other.match_id = own.match_id
+              and own.is_own and not other.is_own join teams t on t.id = other.team_id
+            group by t.id order by count(*) desc, t.id limit %s
+            """,  # noqa: S608
             (team_id, team_id, *values, OPPONENTS),
         ).fetchall()

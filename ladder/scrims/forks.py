@@ -111,10 +111,9 @@ def request_fork(
         raise Conflict("this match has no such episode", field="episode")
     if match.kind not in FORKABLE:
         raise Conflict(f"a {match.kind} match cannot be forked", field="match")
-    if match.fork is not None:
+    if match.is_fork:
         raise Conflict("this match is a fork; fork the match that it continues", field="match")
-    scrim = match.scrim
-    if match.kind is MatchKind.SCRIM and (scrim is None or scrim.team_id != asker.team_id):
+    if match.kind is MatchKind.SCRIM and match.scrim_team_id != asker.team_id:
         raise Conflict("only the team that requested this scrim may fork it", field="team")
     if match.embargo is not Embargo.PUBLIC:
         raise Conflict("fork this game of a tournament once its result is public", field="match")

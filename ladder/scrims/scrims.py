@@ -36,17 +36,10 @@ from ladder.ids import (
 from ladder.leagues import leagues
 from ladder.leagues.records import Season
 from ladder.matches import matches
-from ladder.matches.history import scrim_resource_of_row
 from ladder.matches.records import LineupSeat
 from ladder.people import visibility
 from ladder.people.records import Viewer
-from ladder.people.resources import (
-    PRIVATE,
-    LeagueResource,
-    ReplayResource,
-    ScrimPrivacy,
-    ScrimResource,
-)
+from ladder.people.resources import PRIVATE, ScrimPrivacy
 from ladder.runtime_profiles import REMOTE
 from ladder.scrims import policies
 
@@ -101,7 +94,6 @@ class Scrim:
     created_at: datetime
     finished_at: datetime | None
     privacy: ScrimPrivacy
-    league: Annotated[LeagueResource, Field(exclude=True)]
     batch_id: ScrimBatchId | None
     request_id: ScrimRequestId | None
     """The request that the other side accepted. Null: none was needed."""
@@ -159,28 +151,15 @@ class ScrimOrder:
     batch_id: ScrimBatchId | None = None
 
 
-def scrim_resource(scrim: Scrim, continues: ReplayResource | None = None) -> ScrimResource:
-    """Returns the permission resource of a scrim. ``continues`` is the replay behind a fork."""
-    sides = frozenset(scrim.side_team_ids)
-    return ScrimResource(scrim.team_id, sides, scrim.league, scrim.privacy, continues)
-
-
-def batch_resource(scrim: Scrim) -> ScrimResource:
-    """Returns the permission resource of the batch of this scrim. A side of one scrim of a batch
-    does not see the others.
-    """
-    return ScrimResource(scrim.team_id, frozenset(), scrim.league, scrim.privacy)
-
-
 BATCH_QUEUE_SECONDS: Final = 24 * 3600.0
 """Least time that games of a batch may wait in the queue."""
 SCRIM: Final = """
     select c.id, c.season_id, s.league_id, c.team_id, c.side_team_ids, c.requested_by, c.lineup,
       c.games, c.state, c.finished_games, c.void_games, c.created_at, c.finished_at, c.batch_id,
-      c.result_audience, c.replay_audience, c.log_audience, c.is_members_only, l.visibility,
-      l.replay_visibility, (select id from scrim_requests where scrim_id = c.id) as request_id,
+      c.result_audience, c.replay_audience, c.log_audience, c.is_members_only,
+      (select id from scrim_requests where scrim_id = c.id) as request_id,
       f.match_id, f.position, f.step, f.draws, f.moves
-    from scrims c join seasons s on s.id = c.season_id join leagues l on l.id = s.league_id
+    from scrims c join seasons s on s.id = c.season_id
     left join forks f on f.scrim_id = c.id"""
 
 
@@ -504,19 +483,21 @@ def _select_scrims(conn: Connection, tail: str, arguments: Sequence[Any]) -> lis
 
 
 def _scrim_of_row(row: dict[str, Any]) -> Scrim:
-    resource = scrim_resource_of_row(row)
-    assert resource is not None
+    privacy = ScrimPrivacy(
+        ScrimAudience(row.pop("result_audience")),
+        ScrimAudience(row.pop("replay_audience")),
+        LogAudience(row.pop("log_audience")),
+        row.pop("is_members_only"),
+    )
     match_id, episode, step, draws, moves = (
         row.pop(name) for name in ("match_id", "position", "step", "draws", "moves")
     )
     return Scrim(
         **{
             **row,
-            "team_id": resource.team_id,
-            "side_team_ids": tuple(sorted(resource.side_team_ids)),
+            "side_team_ids": tuple(sorted(row["side_team_ids"])),
             "lineup": tuple(row["lineup"]),
-            "privacy": resource.privacy,
-            "league": resource.league,
+            "privacy": privacy,
             "fork": match_id and ForkOrigin(match_id, episode, step, Draws(draws), moves),
         }
     )

@@ -11,6 +11,7 @@ from typing import Final
 from psycopg.rows import class_row
 
 from ladder.database.db import Connection
+from ladder.field_types import RECORD
 from ladder.ids import SeasonId
 from ladder.leagues.medals import Medal
 from ladder.standings.board_ranking import Board
@@ -28,6 +29,7 @@ LEAST_CHANCE: Final = 0.55
 class CertaintyMoment:
     """One version of the official standing."""
 
+    __pydantic_config__ = RECORD
     version: int
     made_at: datetime
     matches: int
@@ -42,6 +44,7 @@ class CertaintyMoment:
 class MedalOutlook:
     """How sure the medals of one class are."""
 
+    __pydantic_config__ = RECORD
     medal: Medal
     given: int
     """Teams that have it now."""
@@ -53,8 +56,9 @@ class MedalOutlook:
 
 @dataclass(frozen=True, slots=True)
 class BoardCertainty:
-    """How well a board is known."""
+    """How well the official standing is known, over time."""
 
+    __pydantic_config__ = RECORD
     moments: tuple[CertaintyMoment, ...]
     """Oldest first; at most a dozen while the log grows by the factor e."""
     outlooks: tuple[MedalOutlook, ...]
@@ -69,10 +73,12 @@ def read_certainty(
     """Returns the certainty of this board of the season, which ``leaderboard.read_board`` read."""
     with conn.cursor(row_factory=class_row(CertaintyMoment)) as cur:
         found = cur.execute(
-            f"select distinct on (floor(ln(log_no) * {STEPS})) version, made_at,"  # noqa: S608
-            " log_no as matches, expected_order, wrong_medals from standings"
-            " where season_id = %s and log_no > 0"
-            f" order by floor(ln(log_no) * {STEPS}), version desc",
+            f"""
+            select distinct on (floor(ln(log_no) * {STEPS})) version, made_at,
+            log_no as matches, expected_order, wrong_medals from standings
+            where season_id = %s and log_no > 0
+            order by floor(ln(log_no) * {STEPS}), version desc
+            """,  # noqa: S608
             (season_id,),
         ).fetchall()
     moments = tuple(sorted(found, key=lambda each: each.version))

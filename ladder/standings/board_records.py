@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from ladder.field_types import RECORD
 from ladder.ids import AgentId, EntryId, TeamId
 from ladder.leagues.measures import Estimate
 from ladder.leagues.medals import Medal, MedalRules, MedalStatus
@@ -112,13 +113,15 @@ class BoardRow:
 
 @dataclass(frozen=True, slots=True)
 class OfficialVersion:
-    """The official standing on a board."""
+    """The version of the official standing on the leaderboard."""
 
+    __pydantic_config__ = RECORD
     version: int
     log_no: int
+    """It includes every result up to this number."""
     made_at: datetime
     wrong_medals: float
-    """Expected number of medals of the wrong class."""
+    """Expected number of medals of a class that is not deserved."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,17 +59,21 @@ def _update(conn: Connection, before: Board, season: BoardSeason) -> Board | Non
         return None
     since = {"season": season.season_id, "since": before.oldest_xid % 2**32}
     names = conn.execute(
-        f"select id from teams where age(xmin) <= {SINCE}"  # noqa: S608
-        f" union all select id from agents where age(xmin) <= {SINCE} limit {MOST_NAMES}",
+        f"""
+        select id from teams where age(xmin) <= {SINCE}
+        union all select id from agents where age(xmin) <= {SINCE} limit {MOST_NAMES}
+        """,  # noqa: S608
         since,
     ).fetchall()
     if len(names) == MOST_NAMES:
         return None
     named = [name for (name,) in names]
     found = conn.execute(
-        "with changed as materialized (select id, state from entries where season_id = %(season)s"  # noqa: S608
-        f" and (age(xmin) <= {SINCE} or team_id = any (%(named)s) or agent_id = any (%(named)s)))"
-        " select id, state from changed",
+        f"""
+        with changed as materialized (select id, state from entries where season_id = %(season)s
+        and (age(xmin) <= {SINCE} or team_id = any (%(named)s) or agent_id = any (%(named)s)))
+        select id, state from changed
+        """,  # noqa: S608
         {**since, "named": named},
     ).fetchall()
     shown = [entry for entry, state in found if state in ("active", "paused")]

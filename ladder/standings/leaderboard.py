@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ladder.database.db import Connection
 from ladder.entries import medal_lines
-from ladder.enums import ReplayVisibility, Visibility
+from ladder.enums import Visibility
 from ladder.errors import NotFound
 from ladder.ids import EntryId, SeasonId, TeamId, is_id
 from ladder.leagues import measures as leagues_measures
@@ -135,9 +135,11 @@ class BoardSeason:
 def board_season(conn: Connection, season_id: SeasonId) -> BoardSeason:
     """Reads the season's row. Raises NotFound."""
     row = conn.execute(
-        "select revision, score_offset, accepted_no, medals::text, medal_confidence, medal_teams,"
-        " final_version is not null, mu0, measures::text,"
-        " pg_snapshot_xmin(pg_current_snapshot())::text::bigint from seasons where id = %s",
+        """
+        select revision, score_offset, accepted_no, medals::text, medal_confidence, medal_teams,
+        final_version is not null, mu0, measures::text,
+        pg_snapshot_xmin(pg_current_snapshot())::text::bigint from seasons where id = %s
+        """,
         (season_id,),
     ).fetchone()
     if row is None:
@@ -208,16 +210,15 @@ def head_query(key: str) -> str:
     which = "s.id = %s"
     if not is_id(key, "sea"):
         which = "l.slug = %s and s.opens_at <= now() order by s.number desc limit 1"
-    return (
-        "select s.id, s.revision, l.id, l.visibility, l.replay_visibility"  # noqa: S608
-        f" from seasons s join leagues l on l.id = s.league_id where {which}"
-    )
+    return f"""
+        select s.id, s.revision, l.id, l.visibility
+        from seasons s join leagues l on l.id = s.league_id where {which}
+        """  # noqa: S608
 
 
 def head_of_row(row: tuple[Any, ...] | None) -> BoardHead | None:
     """Returns the head in a row of ``head_query``; None for None."""
     if row is None:
         return None
-    season_id, revision, league_id, visibility, replays = row
-    league = LeagueResource(league_id, Visibility(visibility), ReplayVisibility(replays))
-    return BoardHead(season_id, revision, league)
+    season_id, revision, league_id, visibility = row
+    return BoardHead(season_id, revision, LeagueResource(league_id, Visibility(visibility)))

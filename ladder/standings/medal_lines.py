@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Final
+from typing import Annotated, Final
 
+from pydantic import Field
+
+from ladder.field_types import RECORD
 from ladder.leagues.medals import BEST_FIRST, Medal
 from ladder.standings.board_ranking import Board
 
@@ -15,13 +18,15 @@ SURE: Final = NormalDist().inv_cdf(0.975)
 
 @dataclass(frozen=True, slots=True)
 class MedalLine:
-    """The least score of a medal."""
+    """The least score of a medal now."""
 
+    __pydantic_config__ = RECORD
     medal: Medal
-    score: float
-    agent: str
-    """The line as the host states it, such as ``survivor+100``; empty if it is a number."""
-    place: int
+    score: Annotated[float, Field(examples=[812.4])]
+    agent: Annotated[str, Field(examples=["survivor+100"])]
+    """The reference agent that names the line, and the distance from its score; empty if the line
+    is a number."""
+    place: Annotated[int, Field(exclude=True)]
     """Number of the board's rows above the line."""
 
 
@@ -29,6 +34,7 @@ class MedalLine:
 class MedalLines:
     """The medal lines of a board, best first."""
 
+    __pydantic_config__ = RECORD
     lines: tuple[MedalLine, ...]
     best_score: float | None
     """Score of the best team; None while no team has a rank."""

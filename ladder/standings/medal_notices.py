@@ -64,8 +64,10 @@ def record_medal_changes(conn: Connection, season_id: SeasonId) -> int:
     version = seasons.get_season(conn, season_id).official_version  # first: a board may be newer
     board = read_board(conn, season_id)
     rows = conn.execute(
-        "select team_id, medal, status, told_at > now() - make_interval(hours => %s)"
-        " from medal_notices where season_id = %s",
+        """
+        select team_id, medal, status, told_at > now() - make_interval(hours => %s)
+        from medal_notices where season_id = %s
+        """,
         (QUIET_HOURS, season_id),
     ).fetchall()
     known = {
@@ -115,8 +117,10 @@ def _record_change(
     about = EventSubject(season_id=season_id, team_id=team, details={"medal": medal})
     record_event(conn, KINDS[state.status], about)
     conn.execute(
-        "insert into medal_notices (season_id, team_id, medal, status) values (%s, %s, %s, %s)"
-        " on conflict (season_id, team_id) do update set medal = excluded.medal,"
-        " status = excluded.status, told_at = clock_timestamp()",
+        """
+        insert into medal_notices (season_id, team_id, medal, status) values (%s, %s, %s, %s)
+        on conflict (season_id, team_id) do update set medal = excluded.medal,
+        status = excluded.status, told_at = clock_timestamp()
+        """,
         (season_id, team, state.medal, state.status),
     )

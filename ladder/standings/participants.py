@@ -14,28 +14,28 @@ from ladder.ids import AgentId, LeagueId, SeasonId, TeamId, UserId
 from ladder.standings import leaderboard
 from ladder.standings.board_records import BoardRow
 
-PEOPLE: Final = (
-    "with people as ("
-    "   select m.user_id from league_members m where m.league_id = %(league)s"
-    "     and coalesce(m.duty, m.role) = 'competitor'"
-    "   union select c.user_id from season_competitors c where c.season_id = %(season)s),"
-    " listed as (select * from roster where league_id = %(league)s and role = 'competitor')"
-    " select r.external_id, coalesce(r.name, u.name) as name, u.id as user_id, u.name as account,"
-    " t.id as team_id, t.name as team, coalesce(s.submissions, 0) as submissions,"
-    " s.passed_at is not null as has_passed, s.passed_at, s.state, s.games"
-    " from people p full join listed r on r.user_id = p.user_id"
-    " left join users u on u.id = coalesce(p.user_id, r.user_id)"
-    " left join season_competitors c on c.season_id = %(season)s and c.user_id = u.id"
-    " left join teams t on t.id = c.team_id"
-    " left join lateral (select count(*) as submissions, min(e.activated_at) as passed_at,"
-    "     (array_agg(case when exists (select 1 from exclusions x where x.season_id = e.season_id"
-    "       and x.subject in (e.id, e.agent_id, e.team_id)) then 'disqualified' else e.state end"
-    "       order by e.id desc))[1] as state,"
-    "     (array_agg(e.games order by e.id desc))[1] as games from entries e"
-    "   where e.season_id = %(season)s and e.team_id = c.team_id and not e.is_anchor) s on true"
-    " where %(people)s::text[] is null or u.id = any(%(people)s)"
-    " order by r.external_id nulls last, lower(coalesce(r.name, u.name)), u.id"
-)
+PEOPLE: Final = """
+    with people as (
+      select m.user_id from league_members m where m.league_id = %(league)s
+        and coalesce(m.duty, m.role) = 'competitor'
+      union select c.user_id from season_competitors c where c.season_id = %(season)s),
+    listed as (select * from roster where league_id = %(league)s and role = 'competitor')
+    select r.external_id, coalesce(r.name, u.name) as name, u.id as user_id, u.name as account,
+    t.id as team_id, t.name as team, coalesce(s.submissions, 0) as submissions,
+    s.passed_at is not null as has_passed, s.passed_at, s.state, s.games
+    from people p full join listed r on r.user_id = p.user_id
+    left join users u on u.id = coalesce(p.user_id, r.user_id)
+    left join season_competitors c on c.season_id = %(season)s and c.user_id = u.id
+    left join teams t on t.id = c.team_id
+    left join lateral (select count(*) as submissions, min(e.activated_at) as passed_at,
+        (array_agg(case when exists (select 1 from exclusions x where x.season_id = e.season_id
+          and x.subject in (e.id, e.agent_id, e.team_id)) then 'disqualified' else e.state end
+          order by e.id desc))[1] as state,
+        (array_agg(e.games order by e.id desc))[1] as games from entries e
+      where e.season_id = %(season)s and e.team_id = c.team_id and not e.is_anchor) s on true
+    where %(people)s::text[] is null or u.id = any(%(people)s)
+    order by r.external_id nulls last, lower(coalesce(r.name, u.name)), u.id
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,15 +150,17 @@ def list_disqualified(
     """
     with conn.cursor(row_factory=class_row(DisqualifiedTeam)) as cur:
         found = cur.execute(
-            "select distinct on (e.team_id) e.team_id, t.name as team_name, e.agent_id,"
-            " a.name as agent_name, e.games from entries e join teams t on t.id = e.team_id"
-            " join agents a on a.id = e.agent_id where e.season_id = %s"
-            " and e.disqualified_at is not null and not e.is_anchor and e.team_id <> all (%s)"
-            " and not exists (select 1 from entries o where o.season_id = e.season_id"
-            "   and o.team_id = e.team_id and not o.is_anchor and o.disqualified_at is null"
-            "   and (o.state in ('pending', 'active', 'paused')"
-            "     or o.state = 'retired' and o.id > e.id))"
-            " order by e.team_id, e.id desc",
+            """
+            select distinct on (e.team_id) e.team_id, t.name as team_name, e.agent_id,
+            a.name as agent_name, e.games from entries e join teams t on t.id = e.team_id
+            join agents a on a.id = e.agent_id where e.season_id = %s
+            and e.disqualified_at is not null and not e.is_anchor and e.team_id <> all (%s)
+            and not exists (select 1 from entries o where o.season_id = e.season_id
+              and o.team_id = e.team_id and not o.is_anchor and o.disqualified_at is null
+              and (o.state in ('pending', 'active', 'paused')
+                or o.state = 'retired' and o.id > e.id))
+            order by e.team_id, e.id desc
+            """,
             (season_id, [row.team_id for row in rows]),
         ).fetchall()
     return sorted(found, key=lambda one: (one.team_name, one.team_id))

@@ -24,13 +24,13 @@ import msgspec
 from cachetools import LRUCache
 
 from ladder.database.db import Connection, fetch, fetch_one
-from ladder.enums import Embargo, MatchKind
-from ladder.ids import TeamId, TournamentId
+from ladder.enums import Embargo
+from ladder.ids import TournamentId
 from ladder.leagues import leagues
 from ladder.leagues.records import league_resource
+from ladder.matches import history
 from ladder.people.permissions import may_see
 from ladder.people.records import Viewer
-from ladder.people.resources import MatchResource
 from ladder.tournaments.entrants import entrants_of
 from ladder.tournaments.formats.course import play, standings
 from ladder.tournaments.formats.records import (
@@ -167,26 +167,10 @@ def seen_games(
 ) -> Sequence[TournamentGame]:
     """The games whose embargo is over for this viewer; ``games`` itself if that is each."""
     league = league_resource(leagues.get_league(conn, inputs.tournament.league_id))
-    everybody = frozenset(game.team_id for game in inputs.entrants)
-    decided: dict[tuple[Embargo, frozenset[TeamId]], bool] = {}
-
-    def sees(game: TournamentGame) -> bool:
-        key = game.embargo, game.team_ids
-        if key not in decided:
-            decided[key] = may_see(
-                viewer,
-                MatchResource(
-                    MatchKind.TOURNAMENT,
-                    league,
-                    game.team_ids,
-                    embargo=game.embargo,
-                    entrant_team_ids=everybody,
-                ),
-            )
-        return decided[key]
-
-    visible = [game for game in games if sees(game)]
-    return games if len(visible) == len(games) else visible
+    is_open = may_see(viewer, league)
+    asked = [game.match_id for game in games if game.embargo is not Embargo.PUBLIC or not is_open]
+    hidden = set(asked) - history.visible_ids(conn, viewer, asked)
+    return [game for game in games if game.match_id not in hidden] if hidden else games
 
 
 def parse_position(text: str) -> Position:

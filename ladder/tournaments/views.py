@@ -12,14 +12,14 @@ from typing import Final
 from ladder.database.db import Connection, fetch
 from ladder.enums import Embargo
 from ladder.errors import Conflict, Invalid
-from ladder.ids import AgentId, LeagueId, SeasonId, TournamentId
-from ladder.leagues import leagues, seasons
+from ladder.ids import AgentId, LeagueId, TournamentId
+from ladder.leagues import leagues
 from ladder.leagues.records import League, league_resource
 from ladder.matches import history
 from ladder.matches.durations import UsualSeconds
-from ladder.matches.records import Match, replay_resource
+from ladder.matches.records import Match
 from ladder.matches.workers import live_workers
-from ladder.people.permissions import may_manage, may_see
+from ladder.people.permissions import may_manage
 from ladder.people.records import Viewer
 from ladder.tournaments import courses, tournaments
 from ladder.tournaments.courses import SeenCourse, TournamentInputs, TournamentLog, position_text
@@ -396,7 +396,7 @@ class GamePlace:
         return f"{self.tournament.title}, {self.round}" if self.round else self.tournament.title
 
 
-def find_place(conn: Connection, viewer: Viewer, match: Match, league: League) -> GamePlace | None:
+def find_place(conn: Connection, viewer: Viewer, match: Match) -> GamePlace | None:
     """The place of a match that the viewer may see; None if it belongs to no tournament."""
     if match.tournament_id is None:
         return None
@@ -409,7 +409,7 @@ def find_place(conn: Connection, viewer: Viewer, match: Match, league: League) -
     pairing = next((game for game in view.course.pairings if str(game.key) == own.pairing), None)
     if pairing is None or not set(own.entrants) <= set(pairing.entrants):
         return GamePlace(tournament, None, "", None)
-    following = _game_after(conn, viewer, own, games, league, tournament.season_id)
+    following = _game_after(conn, viewer, own, games)
     stage = f"Stage {pairing.key.stage}, " if len(tournament.plan.stages) > 1 else ""
     return GamePlace(tournament, pairing.key, stage + pairing.round_name, following)
 
@@ -419,20 +419,14 @@ def _game_after(
     viewer: Viewer,
     own: TournamentGame,
     games: list[TournamentGame],
-    league: League,
-    season_id: SeasonId,
 ) -> Match | None:
     later = [
         game for game in games if game.outcome is GameOutcome.COUNTED and _order(game) > _order(own)
     ]
-    if not later:
-        return None
-    state = seasons.get_season(conn, season_id).state
-    for game in islice(sorted(later, key=_order), MOST_TRIED):
-        match = history.get_match(conn, game.match_id)
-        if match.episodes and may_see(viewer, replay_resource(match, league, state)):
-            return match
-    return None
+    tried = [game.match_id for game in islice(sorted(later, key=_order), MOST_TRIED)]
+    matches = {match.id: match for match in history.get_matches(conn, tried, viewer)}
+    shown = [matches[match_id] for match_id in tried if match_id in matches]
+    return next((match for match in shown if match.episodes and match.access.has_replay), None)
 
 
 def _order(game: TournamentGame) -> tuple[Key, int, str]:

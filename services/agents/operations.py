@@ -272,7 +272,7 @@ def read_entry_log(
     failed = [seat for seat in match.seats if seat.failed_step is not None]
     warned = [seat for seat in match.seats if seat.reason]
     seat = (failed or warned or list(match.seats))[0]
-    return read_seat_log(app_state.blobs, viewer, match, seat.seat, format)
+    return read_seat_log(app_state.blobs, match, seat.seat, format)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from ladder.leagues import seasons as leagues_seasons
 from ladder.leagues.records import Season
 from ladder.matches import history
 from ladder.matches.match_search import MatchFilter
+from ladder.matches.match_titles import ending_text
 from ladder.matches.records import Match, Seat
 from ladder.people.permissions import may_enter, may_manage, may_see
 from ladder.people.records import Viewer
@@ -125,7 +126,6 @@ def agent_page(
         includes_series=False,
         limit=MATCHES_SHOWN,
     )
-    sees_replay = permissions.visible_replay_filter(conn, viewer)
     owner = permissions.may_see_private(viewer, agent.team_id)
     return render(
         request,
@@ -141,7 +141,7 @@ def agent_page(
         entry=entry,
         season=season,
         entry_query=f"&entry={entry.id}" if entry and chosen else "",
-        matches=[match_row(viewer, row, match_filter, owner or sees_replay(row)) for row in rows],
+        matches=[match_row(row, match_filter) for row in rows],
         versions={row.submission_id: row.version for row in shown},
         entry_versions={row.id: row.version for row in shown},
         least_games=LEAST_GAMES,
@@ -351,7 +351,7 @@ def draw_curve(conn: Connection, entry: Entry, season: Season) -> Markup | None:
     return rating_curve.draw_curves(points, start)
 
 
-def match_row(viewer: Viewer, match: Match, match_filter: MatchFilter, is_open: bool) -> MatchRow:
+def match_row(match: Match, match_filter: MatchFilter) -> MatchRow:
     """One row of the table of matches, for the agent or entry of the filter."""
     seat = match_filter.seat_of_player(match)
     assert seat is not None
@@ -361,8 +361,8 @@ def match_row(viewer: Viewer, match: Match, match_filter: MatchFilter, is_open: 
     return MatchRow(
         match=match,
         seat=seat,
-        ending=permissions.seat_ending(viewer, match, seat),
+        ending=ending_text(match, seat),
         others=[other for other in match.seats if other is not seat],
         change=change,
-        charged_seconds=seat.charged_seconds if is_open else None,
+        charged_seconds=seat.charged_seconds,
     )

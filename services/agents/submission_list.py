@@ -20,7 +20,7 @@ from ladder.matches.records import Match
 from ladder.people.records import Viewer
 from ladder.reports import insights
 from services.agents.validation_steps import ValidationSteps, read_validation_steps
-from services.http import match_filters, permissions
+from services.http import permissions
 from services.http.app_state import AppState
 from services.http.live_answers import may_watch
 
@@ -59,16 +59,16 @@ def read_first_match(
     conn: Connection, app_state: AppState, viewer: Viewer, entry: Entry, season: Season
 ) -> FirstMatch | None:
     """The first rated match of a new entry; None for older entries, and while it is hidden."""
-    match = history.first_rated_match(conn, entry.id) if is_new(entry) else None
-    if match is None or not permissions.visible_match_filter(conn, viewer)(match):
+    match = history.first_rated_match(conn, entry.id, viewer) if is_new(entry) else None
+    if match is None:
         return None
     board = app_state.boards.board(season.id, season.revision)
     own = board.rows.row_of(entry.id)
     on_board = board.rows.order.entries.get(entry.id)
     return FirstMatch(
         match=match,
-        ending=match_filters.ending_of(viewer, MatchFilter(entry_id=entry.id), match),
-        is_live=match.state is MatchState.RUNNING and may_watch(conn, viewer, match),
+        ending=MatchFilter(entry_id=entry.id).ending(match),
+        is_live=match.state is MatchState.RUNNING and may_watch(conn, viewer, match.id),
         rank=own.rank if own else None,
         ranked=board.rows.ranked,
         is_on_board=board.revision >= season.revision

@@ -27,7 +27,6 @@ from services.http.loop_clock import LoopClock
 from services.http.mailing import Mailer
 from services.http.metrics import ApiMetrics
 from services.http.notifications import NotificationListener
-from services.http.quick_boards import QuickBoards
 from services.http.replay_cache import ReplayCache
 from services.http.stream_limits import StreamLimits
 from services.http.uploads import UploadSlots
@@ -57,7 +56,6 @@ class State:
     """The same for event streams: pages never wait for streams."""
     blobs: Blobs
     boards: LeaderboardCache
-    quick_boards: QuickBoards
     intake: UploadSlots
     measures: ApiMetrics
     hashing: PasswordHashing

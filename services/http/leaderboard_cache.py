@@ -1,32 +1,46 @@
-"""Serialised leaderboard pages in memory, one for each season, revision and part.
+"""The leaderboards of this process, by season and revision: the rows, and answers ready to send.
 
 A leaderboard changes at most once for each accepted match. So rows are read and serialised once for
-each revision. A request then reads only the season's row.
+each revision. A request without a token then needs only the season's head, which says the present
+revision; it is answered before routes and threads. Measured at 10,000 entries: 0.8 ms of the
+server for a read, and 2.2 ms through the route.
 
-A new official standing changes every entry, and reading a whole large leaderboard takes seconds.
-Readers of a large leaderboard wait only a short time. Then they get the previous revision.
+A new official standing changes every entry. Reading the rows again takes 1 s at 10,000 entries. So
+readers of a large leaderboard wait 0.1 s. Then they get the previous revision.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import gzip
+import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
+import psycopg
 from cachetools import LRUCache
+from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import BaseRoute
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from ladder.database import db
+from ladder.field_types import KEY
 from ladder.ids import SeasonId
+from ladder.people.permissions import may_see
+from ladder.people.records import STRANGER
 from ladder.standings.board_ranking import Board
+from ladder.standings.leaderboard import BoardHead, head_of_row, head_query
 from services.http import etags
 
 SEASONS: Final = 32
-PAGES_BYTES: Final = 64 << 20
+ANSWERS_BYTES: Final = 64 << 20
+LONGEST_QUERY: Final = 200
 BOARDS_AT_A_TIME: Final = 2
 """Fewer than the connections for reads: other reads must not wait for large leaderboards."""
 LARGE: Final = 1000
@@ -35,38 +49,52 @@ PATIENCE_SECONDS: Final = 0.1
 """How long readers wait at most, from the moment at which the read of a large one began."""
 RECENT_SECONDS: Final = 10.0
 """Readers get a previous revision only if it was the present one at most so long ago."""
+HEAD_SECONDS: Final = 5.0
+ADDRESS: Final = re.compile(rf"/v1/seasons/({KEY[1:-1]})/leaderboard")
 
 
 @dataclass(frozen=True, slots=True)
-class BoardPage:
-    """The name of a serialised page."""
+class BoardRequest:
+    """What a request asks for, beside the season."""
 
-    season_id: SeasonId
-    revision: int
-    part: str
+    query: bytes
     packed: bool
-    """Whether it is gzipped."""
+    """Whether its reader takes gzip."""
+    if_none_match: str
+    route: BaseRoute | None
+    """None: no route has been asked yet."""
 
-    @property
-    def etag(self) -> str:
-        return f'W/"{self.revision}.{self.part}"'
+    @classmethod
+    def of(cls, scope: Scope) -> BoardRequest:
+        headers = Request(scope).headers
+        packed = "gzip" in headers.get("accept-encoding", "")
+        tag = headers.get("if-none-match", "")
+        return cls(scope["query_string"], packed, tag, scope.get("route"))
 
-    def response(self, content: bytes | None) -> Response:
-        """The answer with these bytes; 304 for None."""
+
+@dataclass(frozen=True, slots=True)
+class BoardAnswer:
+    """Serialised rows of a leaderboard, gzipped if ``packed``."""
+
+    etag: str
+    content: bytes
+    packed: bool
+
+    def response(self, request: BoardRequest) -> Response:
         headers = {
             "ETag": self.etag,
             "Cache-Control": "no-cache",
             "Vary": "Accept-Encoding, Authorization",
         }
-        if content is None:
+        if etags.matches(request.if_none_match, self.etag):
             return Response(status_code=304, headers=headers)
         if self.packed:
             headers["Content-Encoding"] = "gzip"
-        return Response(content, headers=headers, media_type="application/json")
+        return Response(self.content, headers=headers, media_type="application/json")
 
 
 class LeaderboardCache:
-    """Leaderboards and pages of this process. Drops the least recently used. Thread-safe."""
+    """Leaderboards and answers of this process. Drops the least recently used. Thread-safe."""
 
     def __init__(self, read: Callable[[SeasonId, Board | None], Board]) -> None:
         """``read`` returns the present leaderboard of a season; it gets the one in memory."""
@@ -78,34 +106,59 @@ class LeaderboardCache:
         self._boards: LRUCache[SeasonId, Board] = LRUCache(SEASONS)
         self._current_at: dict[SeasonId, float] = {}
         """When the kept leaderboard was last known to be the present one."""
-        self._pages: LRUCache[BoardPage, bytes] = LRUCache(PAGES_BYTES, len)
+        self._answers: LRUCache[tuple[SeasonId, int, bytes, bool], BoardAnswer] = LRUCache(
+            ANSWERS_BYTES, lambda answer: len(answer.content)
+        )
+        self.heads = BoardHeads()
+        self._route: BaseRoute | None = None
 
-    def answer(self, page: BoardPage, if_none_match: str | None) -> Response | None:
-        """The answer, if the reader has this page or it is in memory. The page's revision is the
-        season's present one."""
+    async def quick_answer(self, scope: Scope) -> Response | None:
+        """The answer from memory to a request without a token; None if the route must answer."""
+        address = ADDRESS.fullmatch(scope["path"])
+        if address is None or any(name == b"authorization" for name, _ in scope["headers"]):
+            return None
+        request = BoardRequest.of(scope)
+        if len(request.if_none_match) > etags.LONGEST:
+            return None  # the route refuses it
+        head = await self.heads.head(address[1])
+        if head is None or not may_see(STRANGER, head.league):
+            return None
+        answer = self.present_answer(head, request)
+        if answer is None:
+            return None
+        scope["route"] = self._route  # for the metrics
+        return answer.response(request)
+
+    def present_answer(self, head: BoardHead, request: BoardRequest) -> BoardAnswer | None:
+        """The answer of the present revision, if it is in memory."""
         with self._lock:
-            kept = self._boards.get(page.season_id)
-            if kept is not None and kept.revision == page.revision:
-                self._current_at[page.season_id] = time.monotonic()
-        return self.stored(page, if_none_match)
+            kept = self._boards.get(head.season_id)
+            if kept is not None and kept.revision == head.revision:
+                self._current_at[head.season_id] = time.monotonic()
+            return self._answers.get((head.season_id, head.revision, request.query, request.packed))
 
-    def stored(self, page: BoardPage, if_none_match: str | None) -> Response | None:
-        """The answer with a page of any revision, if the reader has it or it is in memory."""
-        if etags.matches(if_none_match, page.etag):
-            return page.response(None)
+    def make_answer(
+        self,
+        board: Board,
+        request: BoardRequest,
+        part: str,
+        make: Callable[[], bytes],
+    ) -> BoardAnswer:
+        """The answer with this part of a leaderboard, from memory or as ``make`` serialises it."""
+        key = board.season_id, board.revision, request.query, request.packed
         with self._lock:
-            content = self._pages.get(page)
-        return None if content is None else page.response(content)
-
-    def store_page(self, page: BoardPage, plain: bytes) -> Response:
-        """Stores a page, gzipped if its name says so, and returns the answer."""
-        content = gzip.compress(plain, compresslevel=6) if page.packed else plain
-        with (
-            self._lock,
-            contextlib.suppress(ValueError),
-        ):  # a page larger than the cache is not stored
-            self._pages[page] = content
-        return page.response(content)
+            self._route = request.route
+            answer = self._answers.get(key)
+        if answer is not None:
+            return answer
+        plain = make()
+        content = gzip.compress(plain, compresslevel=6) if request.packed else plain
+        answer = BoardAnswer(f'W/"{board.revision}.{part}"', content, request.packed)
+        # One that is larger than the cache is not stored.
+        with self._lock, contextlib.suppress(ValueError):
+            if len(request.query) <= LONGEST_QUERY:
+                self._answers[key] = answer
+        return answer
 
     def board(self, season_id: SeasonId, revision: int) -> Board:
         """The leaderboard at ``revision``, the present one of the season, or at a later one.
@@ -144,3 +197,72 @@ class LeaderboardCache:
         finally:
             with self._lock:
                 del self._reading[season_id]
+
+
+class BoardHeads:
+    """Reads the heads of boards for many requests with one query. For the event loop alone.
+
+    A request shares a query only if the query began after the request arrived. So the answer is as
+    new as that of a query of its own.
+    """
+
+    def __init__(self) -> None:
+        self._url = ""
+        self._conn: psycopg.AsyncConnection[Any] | None = None
+        self._turn = asyncio.Lock()
+        self._next: dict[str, asyncio.Task[BoardHead | None]] = {}
+
+    @contextlib.asynccontextmanager
+    async def reading(self, url: str) -> AsyncIterator[None]:
+        """Reads from this database inside the block; elsewhere ``head`` returns None."""
+        self._url = url
+        try:
+            yield
+        finally:
+            self._url = ""
+            await self._disconnect()
+
+    async def head(self, key: str) -> BoardHead | None:
+        """The head for a season id or a league's slug, read after this call.
+
+        None: there is no such season, or the database did not answer.
+        """
+        if key not in self._next:
+            self._next[key] = asyncio.create_task(self._read_in_turn(key))
+        return await asyncio.shield(self._next[key])
+
+    async def _read_in_turn(self, key: str) -> BoardHead | None:
+        async with self._turn:
+            del self._next[key]  # a request from now on needs a later query
+            if not self._url:
+                return None
+            try:
+                async with asyncio.timeout(HEAD_SECONDS):
+                    if self._conn is None:
+                        self._conn = await psycopg.AsyncConnection.connect(
+                            self._url, autocommit=True, connect_timeout=db.CONNECT_SECONDS
+                        )
+                    row = await self._conn.execute(head_query(key), (key,))
+                    return head_of_row(await row.fetchone())
+            except (psycopg.Error, TimeoutError):
+                await self._disconnect()
+                return None
+
+    async def _disconnect(self) -> None:
+        conn, self._conn = self._conn, None
+        if conn is not None:
+            with contextlib.suppress(psycopg.Error):
+                await conn.close()
+
+
+class QuickBoardAnswers:
+    """ASGI middleware that sends answers from memory."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        answer = None
+        if scope["type"] == "http" and scope["method"] == "GET":
+            answer = await scope["app"].state.peck.boards.quick_answer(scope)
+        await (answer or self.app)(scope, receive, send)

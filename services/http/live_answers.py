@@ -6,19 +6,16 @@ from dataclasses import dataclass
 
 from fastapi import Request, Response
 
-from games import GAMES
-from games.protocol import hides_something
 from ladder.database.db import Connection
 from ladder.enums import MatchState
-from ladder.leagues import leagues, seasons
-from ladder.matches.live_matches import LiveState, live_resource
-from ladder.matches.records import Match
-from ladder.people.permissions import may_see
+from ladder.ids import MatchId
+from ladder.matches import history
+from ladder.matches.live_matches import LiveState, live_states
 from ladder.people.records import Viewer
-from ladder.people.resources import LiveResource
 from services.http import permissions
 from services.http.app_state import State
 from services.http.attempt_limits import NOBODY, network_of
+from services.http.live_matches import open_games
 from services.http.live_streams import (
     MEDIA_TYPE,
     LiveStream,
@@ -37,19 +34,13 @@ from services.http.problems import ProblemError
 class WatchedMatch:
     """A match that the viewer may see, and its state as the streams need it."""
 
-    match: Match
+    id: MatchId
     state: LiveState
-    resource: LiveResource
 
 
-def game_hides_something(name: str) -> bool:
-    """Whether frames of this game show more than an agent sees. True for an unknown game."""
-    return name not in GAMES or hides_something(GAMES[name])
-
-
-def may_watch(conn: Connection, who: Viewer, match: Match) -> bool:
+def may_watch(conn: Connection, who: Viewer, match_id: MatchId) -> bool:
     """Whether the viewer may watch this match while it is played."""
-    return may_see(who, _read(conn, match).resource)
+    return history.may_watch(conn, who, match_id, open_games())
 
 
 def watched_match(conn: Connection, who: Viewer, key: str) -> WatchedMatch:
@@ -57,26 +48,11 @@ def watched_match(conn: Connection, who: Viewer, key: str) -> WatchedMatch:
 
     Raises NotFound, and ProblemError 403.
     """
-    found = _read(conn, permissions.visible_match(conn, who, key))
-    if found.state.state is MatchState.RUNNING and not may_see(who, found.resource):
+    match = permissions.visible_match(conn, who, key)
+    state = live_states(conn, [match.id], open_games())[match.id]
+    if state.state is MatchState.RUNNING and not may_watch(conn, who, match.id):
         raise ProblemError("forbidden", "This league does not show you this match, or not yet.")
-    return found
-
-
-def _read(conn: Connection, match: Match) -> WatchedMatch:
-    season = seasons.get_season(conn, match.season_id)
-    league = leagues.get_league(conn, match.league_id)
-    resource = live_resource(
-        match, league, season.state, hides_something=game_hides_something(match.game)
-    )
-    state = LiveState(
-        match.state,
-        match.attempt,
-        resource.match.league,
-        resource.is_season_finished,
-        league.live_delay_seconds,
-    )
-    return WatchedMatch(match, state, resource)
+    return WatchedMatch(match.id, state)
 
 
 def watcher_key(request: Request, who: Viewer) -> str:
@@ -102,7 +78,7 @@ async def answer_watcher(
         if wants_stream:
             return LiveStream(single_event(end_event(state)))
         return _json(ended_document(state))
-    live = await app_state.live.find(found.match.id, found.state, found.resource)
+    live = await app_state.live.find(found.id, found.state)
     if live is None:
         raise ProblemError("unavailable", "Try again later: too many matches are watched.")
     if wants_stream:

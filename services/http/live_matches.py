@@ -19,12 +19,13 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 from starlette.concurrency import run_in_threadpool
 
+from games import GAMES
 from games.frames import LiveFrames
+from games.protocol import hides_something
 from ladder.enums import MatchState
 from ladder.ids import MatchId
 from ladder.matches import live_stream
-from ladder.matches.live_matches import LiveState, present_resource
-from ladder.people.resources import LiveResource
+from ladder.matches.live_matches import LiveState
 from ladder.telemetry import log_event
 
 TICK_SECONDS: Final = 0.1
@@ -58,14 +59,19 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
+def open_games() -> list[str]:
+    """Games whose frames show no more than an agent sees."""
+    return [name for name, game in GAMES.items() if not hides_something(game)]
+
+
 class LiveMatch:
     """One attempt at a match. Only the event loop calls it, except ``apply``."""
 
-    def __init__(self, match_id: MatchId, state: LiveState, resource: LiveResource) -> None:
+    def __init__(self, match_id: MatchId, state: LiveState) -> None:
         self.id, self.attempt = match_id, state.attempt
         self.key = live_stream.stream_key(match_id, state.attempt)
-        self.state, self.resource = state.state, resource
-        self.delay_seconds = state.delay_seconds
+        self.state, self.delay_seconds = state.state, state.delay_seconds
+        self.is_public = state.is_public
         self.cursor = b"0-0"
         self.is_over = False
         """Whether the worker sent the end. The result may not be recorded yet."""
@@ -129,7 +135,7 @@ class LiveMatch:
         if found.state is not self.state:
             self._finished_at = time.monotonic()
         self.state, self.delay_seconds = found.state, found.delay_seconds
-        self.resource = present_resource(self.resource, found)
+        self.is_public = found.is_public
 
     @property
     def episodes(self) -> int:
@@ -224,9 +230,7 @@ class LiveMatches:
         for match in self._known.values():
             match.notify()
 
-    async def find(
-        self, match_id: MatchId, state: LiveState, resource: LiveResource
-    ) -> LiveMatch | None:
+    async def find(self, match_id: MatchId, state: LiveState) -> LiveMatch | None:
         """The match with what Redis has of it. None if this process holds too many matches."""
         found = self._known.get(match_id)
         if found is None or found.attempt < state.attempt:
@@ -235,7 +239,7 @@ class LiveMatches:
                 found.notify()
             elif len(self._known) >= MOST_MATCHES:
                 return None
-            found = self._known[match_id] = LiveMatch(match_id, state, resource)
+            found = self._known[match_id] = LiveMatch(match_id, state)
             self._loading.add(task := asyncio.create_task(self._load(found)))
             task.add_done_callback(self._loading.discard)
             self._asked.set()

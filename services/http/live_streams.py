@@ -22,12 +22,12 @@ from starlette.concurrency import run_in_threadpool
 from starlette.types import Send
 
 from ladder.database.db import Connection
-from ladder.people.permissions import may_see
+from ladder.ids import MatchId
+from ladder.matches import history
 from ladder.people.records import Viewer
-from ladder.people.resources import LiveResource
 from services.http.app_state import State, read_rows
 from services.http.live_limits import AGAIN_SECONDS
-from services.http.live_matches import LiveMatch
+from services.http.live_matches import LiveMatch, open_games
 
 CHECK_SECONDS: Final = 3.0
 """How often a stream reads its viewer again: a session may end, a person may leave a team."""
@@ -51,6 +51,11 @@ class Watcher:
     viewer: Viewer
     read_again: Callable[[Connection], Viewer | None] | None
     """Reads the viewer anew; None if the session or token ended. None for strangers."""
+
+    def may_watch(self, conn: Connection, match_id: MatchId) -> bool:
+        """Whether the session or token is still valid, and its owner may still watch."""
+        viewer = self.read_again(conn) if self.read_again else self.viewer
+        return viewer is not None and history.may_watch(conn, viewer, match_id, open_games())
 
 
 class LiveStream(StreamingResponse):
@@ -143,23 +148,24 @@ async def _events(
     app_state: State, match: LiveMatch, watcher: Watcher, position: int, given: str
 ) -> AsyncIterator[str | bytes]:
     yield f"retry: {RETRY_MS}\n\n"
-    viewer: Viewer | None = watcher.viewer
     sent = place_after(match, position, given)
     episodes = position + 1
-    allowed: tuple[Viewer | None, LiveResource] | None = None
     checked_at = sent_at = time.monotonic()
+    may_watch = True
     until = checked_at + LONGEST_SECONDS
     while (now := time.monotonic()) < until and not app_state.ending.has_begun:
-        if watcher.read_again is not None and now - checked_at > CHECK_SECONDS:
+        if watcher.read_again is None:
+            may_watch = match.is_public
+        elif now - checked_at > CHECK_SECONDS and not match.has_ended:
             checked_at = now
             try:
-                viewer = await run_in_threadpool(read_rows, app_state.news, watcher.read_again)
+                may_watch = await run_in_threadpool(
+                    read_rows, app_state.news, lambda conn: watcher.may_watch(conn, match.id)
+                )
             except (psycopg.OperationalError, psycopg_pool.PoolTimeout):
                 return
-        if (viewer, match.resource) != allowed:  # the same objects need no second look
-            if viewer is None or not may_see(viewer, match.resource):
-                return
-            allowed = (viewer, match.resource)
+        if not may_watch:
+            return
         shown = match.shown(position)
         if shown > sent:
             event, sent = match.event(position, sent, shown)

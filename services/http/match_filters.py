@@ -14,7 +14,6 @@ from ladder.field_types import LINE, Key
 from ladder.ids import AgentId, SubmissionId
 from ladder.matches import match_search
 from ladder.matches.match_search import MatchFilter, Outcome, SeatVerdict
-from ladder.matches.records import Match
 from ladder.people.records import Viewer
 from services.http import permissions
 
@@ -73,12 +72,6 @@ def resolve_filters(conn: Connection, who: Viewer, given: MatchQuery) -> MatchFi
         state=given.state,
         since=match_search.parse_since(given.since) if given.since else None,
     )
-
-
-def ending_of(who: Viewer, wanted: MatchFilter, match: Match) -> str | None:
-    """How the match ended for the filter's agent or entry. None if the filter names neither."""
-    seat = wanted.seat_of_player(match)
-    return permissions.seat_ending(who, match, seat) if seat else None
 
 
 def _submission_of(conn: Connection, agent_id: AgentId | None, version: int) -> SubmissionId:

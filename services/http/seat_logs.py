@@ -17,8 +17,6 @@ from games import kaggle_formats
 from games.episode import unpack
 from ladder.database.blobs import Blobs
 from ladder.matches.records import Match
-from ladder.people.records import Viewer
-from services.http import permissions
 from services.http.problems import ProblemError
 
 LogFormat = Annotated[
@@ -40,7 +38,7 @@ def unpack_stored(blobs: Blobs, digest: str) -> bytes:
         raise ProblemError("not-found", f"The file cannot be read: {error}.") from None
 
 
-def read_seat_log(blobs: Blobs, who: Viewer, match: Match, seat: int, log_format: str) -> Response:
+def read_seat_log(blobs: Blobs, match: Match, seat: int, log_format: str) -> Response:
     """The log of one seat as JSON. The caller checks that the viewer may see the match.
 
     Raises ProblemError: 403 if the viewer does not own the seat, 404 if there is no log yet.
@@ -52,7 +50,7 @@ def read_seat_log(blobs: Blobs, who: Viewer, match: Match, seat: int, log_format
             f"Choose a seat from 0 to {len(match.seats) - 1}: seats count from 0.",
             seats=len(match.seats),
         )
-    if not permissions.may_read_seat(who, match, found.team_id):
+    if seat not in match.access.log_seats:
         raise ProblemError("forbidden", "Only the owner of the agent may read its logs.")
     if found.log_digest is None or not blobs.exists(found.log_digest):
         raise ProblemError("not-found", f"There is no log; the match is {match.state}.")

@@ -73,7 +73,7 @@ def visible_season(season: SeasonKey, conn: Db, viewer: Anyone) -> Season:
 
 def forkable_match(match: MatchKey, conn: Db, viewer: Anyone) -> Match:
     recorded = permissions.visible_match(conn, viewer, match)
-    if not permissions.visible_replay_filter(conn, viewer)(recorded):
+    if not recorded.access.has_replay:
         if recorded.state is not MatchState.FINISHED:
             raise ProblemError(
                 "conflict", f"Wait for the end of the match; it is {recorded.state}."

@@ -73,7 +73,11 @@ def send_shown_episode(
     """The frames of an episode that the show has come to."""
     match_id, maker = shows.shown_game(conn, secret, match, position)
     return matches.send_episode(
-        match_id, conn, app_state, maker, position, False, if_none_match, accept_encoding
+        permissions.visible_match(conn, maker, match_id),
+        app_state,
+        position,
+        if_none_match=if_none_match,
+        accept_encoding=accept_encoding,
     )
 
 
@@ -108,7 +112,7 @@ def _player(conn: Connection, screen: Screen, secret: str) -> dict[str, Any]:
     game = screen.scene.game
     assert game is not None
     match = permissions.visible_match(conn, screen.maker, game.match_id)
-    if not permissions.visible_replay_filter(conn, screen.maker)(match):
+    if not match.access.has_replay:
         return {}
     position = screen.scene.position
     seated = sorted(match.seats, key=lambda seat: seat.seat)

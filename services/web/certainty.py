@@ -11,12 +11,11 @@ from fastapi import APIRouter, Request, Response
 
 from ladder.standings import board_certainty
 from ladder.standings.board_certainty import CertaintyMoment
-from services.http import permissions
 from services.http.app_state import AppState, Db
-from services.http.path_parameters import LeagueKey
+from services.http.auth import Anyone
 from services.leagues.pages import SeasonNumber, pick_season, require_season
+from services.leagues.things import VisibleLeague
 from services.web.page_rendering import PageRoute, render
-from services.web.session import Visitor
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 WIDTH: Final = 600
@@ -37,22 +36,21 @@ class Curve:
 @router.get("/leagues/{league}/certainty")
 def show_certainty(
     request: Request,
-    league: LeagueKey,
+    league: VisibleLeague,
     conn: Db,
     app_state: AppState,
-    who: Visitor,
+    viewer: Anyone,
     season: SeasonNumber = None,
 ) -> Response:
     """Shows it to everybody who sees the league."""
-    found = permissions.visible_league(conn, who, league)
-    chosen = require_season(pick_season(conn, found, season))
+    chosen = require_season(pick_season(conn, league, season))
     board = app_state.boards.board(chosen.id, chosen.revision)
     known = board_certainty.read_certainty(conn, chosen.id, board, datetime.now(UTC))
     orders = [each for each in known.moments if each.expected_order is not None]
     return render(
         request,
         "certainty.html",
-        league=found,
+        league=league,
         season=chosen,
         known=known,
         teams=board.rows.ranked,

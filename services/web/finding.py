@@ -51,7 +51,7 @@ Text = Annotated[str, Query(max_length=200)]
 def show_matches(
     request: Request,
     conn: Db,
-    who: Visitor,
+    viewer: Visitor,
     before: Annotated[str | None, Query(pattern=KEY)] = None,
 ) -> Response:
     """Shows matches that meet the filters of the address, newest first."""
@@ -61,9 +61,9 @@ def show_matches(
     wanted = MatchFilter()
     subject = None
     try:
-        wanted = match_filters.resolve_filters(conn, who, MatchQuery.model_validate(given))
+        wanted = match_filters.resolve_filters(conn, viewer, MatchQuery.model_validate(given))
         found = match_search.search_page(
-            conn, who, wanted, MatchId(before) if before else None, MATCHES_SHOWN
+            conn, viewer, wanted, MatchId(before) if before else None, MATCHES_SHOWN
         )
         if wanted.agent_id:
             subject = agents.get_agent(conn, wanted.agent_id)
@@ -85,10 +85,10 @@ def show_matches(
         subject=subject,
         seats=SEATS,
         matches=found.matches,
-        endings={one.id: match_filters.ending_of(who, wanted, one) for one in found.matches},
+        endings={one.id: wanted.ending(one) for one in found.matches},
         ended={one.id: wanted.seat_of_player(one) for one in found.matches},
         older=older,
-        seasons=[("", form_texts.ALL_LEAGUES), *league_options(conn, who)],
+        seasons=[("", form_texts.ALL_LEAGUES), *league_options(conn, viewer)],
         outcomes=form_texts.options_of_words(Outcome),
         verdicts=state_chips.verdict_options(SeatVerdict),
         kinds=form_texts.options_of_words(MatchKind),
@@ -99,23 +99,23 @@ def show_matches(
 def show_teams(
     request: Request,
     conn: Db,
-    who: Visitor,
+    viewer: Visitor,
     after: Annotated[str | None, Query(pattern=KEY)] = None,
 ) -> Response:
     """Shows the teams whose agents the visitor may see."""
-    rows = site_search.list_visible_teams(conn, who, after or "", TEAMS_SHOWN)
+    rows = site_search.list_visible_teams(conn, viewer, after or "", TEAMS_SHOWN)
     more = rows[-1].slug if len(rows) == TEAMS_SHOWN else None
     return render(request, "teams.html", teams=rows, more=more)
 
 
 @router.get("/search")
-def show_search(request: Request, conn: Db, who: Visitor, q: Text = "") -> Response:
+def show_search(request: Request, conn: Db, viewer: Visitor, q: Text = "") -> Response:
     """Shows leagues, agents and teams whose name contains the text."""
     form = Form({"q": q.strip()})
     found = []
     if form.values["q"]:
         try:
-            found = site_search.search_names(conn, who, q) + documents.search_documents(
+            found = site_search.search_names(conn, viewer, q) + documents.search_documents(
                 form.values["q"]
             )
         except LadderError as error:
@@ -133,7 +133,7 @@ def show_search(request: Request, conn: Db, who: Visitor, q: Text = "") -> Respo
 
 @router.get("/compare")
 def show_comparison(
-    request: Request, conn: Db, who: Visitor, agent: Text = "", opponent: Text = ""
+    request: Request, conn: Db, viewer: Visitor, agent: Text = "", opponent: Text = ""
 ) -> Response:
     """Shows how one agent did against another, or the form that asks for both."""
     form = Form({"agent": agent.strip(), "opponent": opponent.strip()})
@@ -142,21 +142,27 @@ def show_comparison(
     for name, field in (("one", "agent"), ("other", "opponent")):
         if form.values[field]:
             try:
-                values[name] = agent_lookup.find_visible_agent(conn, who, form.values[field], field)
+                values[name] = agent_lookup.find_visible_agent(
+                    conn, viewer, form.values[field], field
+                )
             except NotFound:
-                similar = agent_lookup.find_similar_agents(conn, who, form.values[field], SIMILAR)
+                similar = agent_lookup.find_similar_agents(
+                    conn, viewer, form.values[field], SIMILAR
+                )
                 form.wrong[field] = form_texts.DID_YOU_MEAN if similar else form_texts.NOTHING_NAMED
                 values["namesakes"][field] = similar
             except Invalid:
-                same = agent_lookup.find_namesakes(conn, who, form.values[field])
+                same = agent_lookup.find_namesakes(conn, viewer, form.values[field])
                 values["namesakes"][field] = same
             else:
                 _show_name(form, field, values[name])
     if values["namesakes"] and not form.wrong:
-        _choose_among_namesakes(conn, who, values, form)
+        _choose_among_namesakes(conn, viewer, values, form)
     if values["one"] and values["other"]:
         try:
-            found = head_to_head.read_head_to_head(conn, who, values["one"].id, values["other"].id)
+            found = head_to_head.read_head_to_head(
+                conn, viewer, values["one"].id, values["other"].id
+            )
         except Invalid as error:
             form.add_errors(error)
             values["other"] = None
@@ -168,36 +174,36 @@ def show_comparison(
         numbers = {number for pair in found.by_submission for number in pair}
         values["versions"] = agents.versions_of_numbers(conn, numbers)
         values["sharing"] = comparison_sharing(request, conn, values["one"], values["other"])
-        values["matches"] = match_search.search_matches(conn, who, wanted, None, MEETINGS_SHOWN)
+        values["matches"] = match_search.search_matches(conn, viewer, wanted, None, MEETINGS_SHOWN)
     return render(
         request,
         "compare.html",
         status=422 if form.wrong else 200,
         form=form,
-        better=_better_address(conn, who, values["one"]),
-        shared_league=_shared_league(conn, who, values["one"], values["other"]),
-        offered=agent_lookup.find_similar_agents(conn, who, "", OFFERED),
+        better=_better_address(conn, viewer, values["one"]),
+        shared_league=_shared_league(conn, viewer, values["one"], values["other"]),
+        offered=agent_lookup.find_similar_agents(conn, viewer, "", OFFERED),
         **values,
     )
 
 
-def _better_address(conn: Connection, who: Viewer, agent: Agent | None) -> str:
+def _better_address(conn: Connection, viewer: Viewer, agent: Agent | None) -> str:
     """The form that compares two versions of the visitor's agent; empty for another agent."""
-    if agent is None or agent.team_id not in who.team_ids:
+    if agent is None or agent.team_id not in viewer.team_ids:
         return ""
-    newest = entries.list_entries(conn, viewer=who, agent_id=agent.id, limit=1)
+    newest = entries.list_entries(conn, viewer=viewer, agent_id=agent.id, limit=1)
     if not newest:
         return ""
     _, league = seasons.get_season_and_league(conn, newest[0].season_id)
     return f"/leagues/{league.slug}/better"
 
 
-def _shared_league(conn: Connection, who: Viewer, one: Agent | None, other: Agent | None) -> str:
+def _shared_league(conn: Connection, viewer: Viewer, one: Agent | None, other: Agent | None) -> str:
     """The slug of the newest league in which both agents play; empty if there is none."""
     if one is None or other is None:
         return ""
     mine, theirs = (
-        entries.list_entries(conn, viewer=who, agent_id=agent.id, state=EntryState.ACTIVE)
+        entries.list_entries(conn, viewer=viewer, agent_id=agent.id, state=EntryState.ACTIVE)
         for agent in (one, other)
     )
     known = {row.season_id for row in theirs}
@@ -212,23 +218,23 @@ def _show_name(form: Form, field: str, agent: Agent) -> None:
 
 
 def _choose_among_namesakes(
-    conn: Connection, who: Viewer, values: dict[str, Any], form: Form
+    conn: Connection, viewer: Viewer, values: dict[str, Any], form: Form
 ) -> None:
     """Sets the agents of the names to those that played most in one season, or asks."""
     ones, others = (
         values["namesakes"].get(field) or [one for one in [values[name]] if one]
         for name, field in (("one", "agent"), ("other", "opponent"))
     )
-    pair = agent_lookup.likeliest_pair(conn, who, ones, others)
+    pair = agent_lookup.likeliest_pair(conn, viewer, ones, others)
     if pair:
         values["one"], values["other"] = pair
     else:
         form.wrong |= dict.fromkeys(values["namesakes"], form_texts.SEVERAL_NAMED)
 
 
-def league_options(conn: Connection, who: Viewer) -> list[tuple[str, str]]:
+def league_options(conn: Connection, viewer: Viewer) -> list[tuple[str, str]]:
     """The leagues that the visitor may see, by slug."""
     return [
         (league.slug, league.title)
-        for league in leagues.list_leagues(conn, who, None, LEAGUES_SHOWN)
+        for league in leagues.list_leagues(conn, viewer, None, LEAGUES_SHOWN)
     ]

@@ -13,12 +13,13 @@ from ladder.people.records import Viewer
 from ladder.reports import highlights
 from services.http import auth, permissions
 from services.http.app_state import Db
-from services.http.path_parameters import LeagueKey, MatchKey
+from services.http.auth import Anyone
+from services.leagues.things import VisibleLeague
+from services.matches.things import VisibleMatch
 from services.web import forms
 from services.web.account import redirect
 from services.web.atom_feeds import feed_response
 from services.web.page_rendering import PageRoute, render
-from services.web.session import Visitor
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 FIRST_DAY: Final = date(2020, 1, 1)
@@ -26,53 +27,51 @@ Day = Annotated[date | None, Query(ge=FIRST_DAY, le=date(9000, 1, 1))]
 
 
 @router.get("/watch")
-def show_all(request: Request, conn: Db, who: Visitor, day: Day = None) -> Response:
+def show_all(request: Request, conn: Db, viewer: Anyone, day: Day = None) -> Response:
     """The games worth watching of all leagues that the visitor may see."""
-    return _page(request, conn, who, None, day)
+    return _page(request, conn, viewer, None, day)
 
 
 @router.get("/watch.atom")
-def send_all(request: Request, conn: Db, who: Visitor) -> Response:
+def send_all(request: Request, conn: Db, viewer: Anyone) -> Response:
     """The same as an Atom feed."""
-    return _feed(request, conn, who, None)
+    return _feed(request, conn, viewer, None)
 
 
 @router.get("/leagues/{league}/watch")
 def show_of_league(
-    request: Request, league: LeagueKey, conn: Db, who: Visitor, day: Day = None
+    request: Request, league: VisibleLeague, conn: Db, viewer: Anyone, day: Day = None
 ) -> Response:
     """The games worth watching of a league; pinned ones come first."""
-    return _page(request, conn, who, permissions.visible_league(conn, who, league), day)
+    return _page(request, conn, viewer, league, day)
 
 
 @router.get("/leagues/{league}/watch.atom")
-def send_of_league(request: Request, league: LeagueKey, conn: Db, who: Visitor) -> Response:
+def send_of_league(request: Request, league: VisibleLeague, conn: Db, viewer: Anyone) -> Response:
     """The same as an Atom feed."""
-    return _feed(request, conn, who, permissions.visible_league(conn, who, league))
+    return _feed(request, conn, viewer, league)
 
 
 @router.post("/matches/{match}/pin")
-def pin(match: MatchKey, conn: Db, who: Visitor, given: forms.Sent) -> Response:
+def pin(match: VisibleMatch, conn: Db, viewer: Anyone, given: forms.Sent) -> Response:
     """Pins the match to the top of its league."""
-    found = permissions.visible_match(conn, who, match)
-    league = permissions.hosted_league(conn, who, found.league_id)
-    auth.check_scopes(who, ["leagues:write"])
-    highlights.pin_match(conn, league.id, found.id, who.user_id)
-    return redirect(f"/matches/{found.id}")
+    league = permissions.hosted_league(conn, viewer, match.league_id)
+    auth.check_scopes(viewer, ["leagues:write"])
+    highlights.pin_match(conn, league.id, match.id, viewer.user_id)
+    return redirect(f"/matches/{match.id}")
 
 
 @router.post("/matches/{match}/unpin")
-def unpin(match: MatchKey, conn: Db, who: Visitor, given: forms.Sent) -> Response:
+def unpin(match: VisibleMatch, conn: Db, viewer: Anyone, given: forms.Sent) -> Response:
     """Takes the match from the top of its league."""
-    found = permissions.visible_match(conn, who, match)
-    league = permissions.hosted_league(conn, who, found.league_id)
-    auth.check_scopes(who, ["leagues:write"])
-    highlights.unpin_match(conn, league.id, found.id, who.user_id)
-    return redirect(f"/matches/{found.id}")
+    league = permissions.hosted_league(conn, viewer, match.league_id)
+    auth.check_scopes(viewer, ["leagues:write"])
+    highlights.unpin_match(conn, league.id, match.id, viewer.user_id)
+    return redirect(f"/matches/{match.id}")
 
 
 def _page(
-    request: Request, conn: Connection, who: Viewer, league: League | None, day: date | None
+    request: Request, conn: Connection, viewer: Viewer, league: League | None, day: date | None
 ) -> Response:
     today = datetime.now(UTC).date()
     shown = day or today
@@ -83,12 +82,12 @@ def _page(
         day=day,
         before=shown - timedelta(days=1) if shown > FIRST_DAY else None,
         after=shown + timedelta(days=1) if shown < today else None,
-        found=highlights.list_highlights(conn, who, league=league, day=day),
+        found=highlights.list_highlights(conn, viewer, league=league, day=day),
     )
 
 
-def _feed(request: Request, conn: Connection, who: Viewer, league: League | None) -> Response:
-    found = highlights.list_highlights(conn, who, league=league)
+def _feed(request: Request, conn: Connection, viewer: Viewer, league: League | None) -> Response:
+    found = highlights.list_highlights(conn, viewer, league=league)
     title = f"{league.title}: games worth watching" if league else "Games worth watching"
     return feed_response(
         request,

@@ -25,7 +25,6 @@ from ladder.reports.front_page import PlayedMatch
 from ladder.reports.highlights import Interest
 from ladder.standings.board_records import BoardRow
 from ladder.tournaments import views
-from services.http import permissions
 from services.http.app_state import AppState, Db, State
 from services.web import live
 from services.web.documents import game_paths
@@ -54,9 +53,9 @@ class LeagueCard:
 
 
 @router.get("/")
-def show_home(request: Request, conn: Db, app_state: AppState, who: Visitor) -> Response:
+def show_home(request: Request, conn: Db, app_state: AppState, viewer: Visitor) -> Response:
     """Shows one match, news and leagues that the visitor may see."""
-    cards = league_cards(conn, app_state, who)
+    cards = league_cards(conn, app_state, viewer)
     playing = [card.season.id for card in cards if card.season]
     recent = front_page.recent_matches(conn, playing)
     return render(
@@ -65,32 +64,36 @@ def show_home(request: Request, conn: Db, app_state: AppState, who: Visitor) -> 
         cards=cards,
         more=len(cards) == LEAGUES_SHOWN,
         upsets=front_page.upsets(recent, UPSETS_SHOWN),
-        newcomers=front_page.newcomers(conn, who, NEWCOMERS_SHOWN),
-        playing=live.playing_now(conn, who),
-        running=views.list_running(conn, who),
-        **shown_match(conn, app_state, who, lambda: recent),
+        newcomers=front_page.newcomers(conn, viewer, NEWCOMERS_SHOWN),
+        playing=live.playing_now(conn, viewer),
+        running=views.list_running(conn, viewer),
+        **shown_match(conn, app_state, viewer, lambda: recent),
     )
 
 
 @router.get("/shown")
 def show_next_match(
-    request: Request, conn: Db, app_state: AppState, who: Visitor, seen: live.Seen = ""
+    request: Request, conn: Db, app_state: AppState, viewer: Visitor, seen: live.Seen = ""
 ) -> Response:
     """The part of the home page with a match, after those of ``seen``."""
-    shown = shown_match(conn, app_state, who, lambda: _recent(conn, who), live.seen_before(seen))
+    shown = shown_match(
+        conn, app_state, viewer, lambda: _recent(conn, viewer), live.seen_before(seen)
+    )
     return render(request, "parts/shown_match.html", **shown)
 
 
-def league_cards(conn: Connection, app_state: State, who: Viewer) -> list[LeagueCard]:
+def league_cards(conn: Connection, app_state: State, viewer: Viewer) -> list[LeagueCard]:
     """The leagues that the visitor may see, each with the top of its board."""
     found = []
-    for league in leagues.list_leagues_by_activity(conn, who, LEAGUES_SHOWN):
-        if not may_see(who, records.league_resource(league)):
+    for league in leagues.list_leagues_by_activity(conn, viewer, LEAGUES_SHOWN):
+        if not may_see(viewer, records.league_resource(league)):
             continue
         season = seasons.current_season(conn, league.id)
         rows = app_state.boards.board(season.id, season.revision).rows if season else ()
         ranked = [row for row in rows if row.rank is not None]
-        newcomers = entries.count_newcomers(conn, who, [season.id] if season and not ranked else [])
+        newcomers = entries.count_newcomers(
+            conn, viewer, [season.id] if season and not ranked else []
+        )
         found.append(
             LeagueCard(
                 league=league,
@@ -107,7 +110,7 @@ def league_cards(conn: Connection, app_state: State, who: Viewer) -> list[League
 def shown_match(
     conn: Connection,
     app_state: State,
-    who: Viewer,
+    viewer: Viewer,
     recent: Callable[[], list[PlayedMatch]],
     past: Sequence[str] = (),
 ) -> dict[str, Any]:
@@ -115,13 +118,13 @@ def shown_match(
 
     The highlights of the last 24 hours come first, then the good matches among ``recent``.
     """
-    found = highlights.list_highlights(conn, who, limit=HIGHLIGHTS_READ)
+    found = highlights.list_highlights(conn, viewer, limit=HIGHLIGHTS_READ)
     best = (
         one.match
         for one in found
         if one.league.game in GAMES and live.is_kept(app_state, one.match)
     )
-    groups = (best, _good_matches(conn, app_state, who, recent))
+    groups = (best, _good_matches(conn, app_state, viewer, recent))
     match = next_match.choose_next(groups, past, next_match.last_league(conn, past))
     if match is None:
         return {"match": None}
@@ -134,20 +137,19 @@ def shown_match(
 
 
 def _good_matches(
-    conn: Connection, app_state: State, who: Viewer, recent: Callable[[], list[PlayedMatch]]
+    conn: Connection, app_state: State, viewer: Viewer, recent: Callable[[], list[PlayedMatch]]
 ) -> Iterator[Match]:
     """Recent matches whose replay the visitor may see, the best first."""
-    sees = permissions.visible_replay_filter(conn, who)
     waiting = [one for one in recent() if is_shown_by_player(one, conn)]
     while best := front_page.best_match(waiting, datetime.now(UTC)):
-        match = history.get_match(conn, best.match_id)
-        if sees(match) and live.is_kept(app_state, match):
-            yield match
+        for match in history.get_matches(conn, [best.match_id], viewer):
+            if match.access.has_replay and live.is_kept(app_state, match):
+                yield match
         waiting.remove(best)
 
 
-def _recent(conn: Connection, who: Viewer) -> list[PlayedMatch]:
-    found = leagues.list_leagues_by_activity(conn, who, LEAGUES_SHOWN)
+def _recent(conn: Connection, viewer: Viewer) -> list[PlayedMatch]:
+    found = leagues.list_leagues_by_activity(conn, viewer, LEAGUES_SHOWN)
     playing = [seasons.current_season(conn, one.id) for one in found]
     return front_page.recent_matches(conn, [one.id for one in playing if one])
 

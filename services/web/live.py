@@ -15,7 +15,7 @@ from ladder.enums import MatchState
 from ladder.ids import AgentId, LeagueId, MatchId
 from ladder.leagues import leagues, seasons
 from ladder.leagues.records import League
-from ladder.matches import live_matches
+from ladder.matches import history, live_matches
 from ladder.matches.match_titles import lineup_title, match_title
 from ladder.matches.records import Match
 from ladder.people import sessions
@@ -23,17 +23,19 @@ from ladder.people.records import STRANGER, Viewer
 from ladder.reports import highlights, next_match
 from services.http import etags, permissions
 from services.http.app_state import AppState, Db, State
+from services.http.auth import Anyone
 from services.http.live_answers import (
     WatchedMatch,
     answer_watcher,
-    game_hides_something,
     watched_match,
     watcher_key,
 )
+from services.http.live_matches import open_games
 from services.http.live_streams import Watcher
-from services.http.path_parameters import AgentKey, LeagueKey, MatchKey
+from services.http.path_parameters import AgentKey, MatchKey
+from services.leagues.things import VisibleLeague
 from services.web.page_rendering import HEADERS, PageRoute, not_modified, render
-from services.web.session import SESSION, Visitor, cookie_of_request
+from services.web.session import SESSION, cookie_of_request
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 SHOWN: Final = 6
@@ -59,17 +61,17 @@ class PlayingNow:
 
 
 def watched_by_visitor(
-    match: MatchKey, request: Request, conn: Db, who: Visitor
+    match: MatchKey, request: Request, conn: Db, viewer: Anyone
 ) -> tuple[WatchedMatch, Watcher]:
     """The match that the visitor watches."""
     key = cookie_of_request(request, SESSION)
 
     def read_again(conn: Connection) -> Viewer | None:
-        found = sessions.viewer_of_session(conn, key) if key else None
-        return found[1] if found else None
+        session = sessions.viewer_of_session(conn, key) if key else None
+        return session[1] if session else None
 
-    again = read_again if who.user_id is not None else None
-    return watched_match(conn, who, match), Watcher(watcher_key(request, who), who, again)
+    again = read_again if viewer.user_id is not None else None
+    return watched_match(conn, viewer, match), Watcher(watcher_key(request, viewer), viewer, again)
 
 
 @router.get("/matches/{match}/live")
@@ -86,23 +88,22 @@ async def watch_match(
 
 @router.get("/playing")
 def show_playing(
-    request: Request, conn: Db, who: Visitor, if_none_match: etags.IfNoneMatch = None
+    request: Request, conn: Db, viewer: Anyone, if_none_match: etags.IfNoneMatch = None
 ) -> Response:
     """The list of matches that are played now, for live updates."""
-    return _playing(request, playing_now(conn, who), if_none_match)
+    return _playing(request, playing_now(conn, viewer), if_none_match)
 
 
 @router.get("/leagues/{league}/playing")
 def show_playing_in_league(
     request: Request,
-    league: LeagueKey,
+    league: VisibleLeague,
     conn: Db,
-    who: Visitor,
+    viewer: Anyone,
     if_none_match: etags.IfNoneMatch = None,
 ) -> Response:
     """The same for a league."""
-    found = permissions.visible_league(conn, who, league)
-    return _playing(request, playing_in_league(conn, who, found), if_none_match)
+    return _playing(request, playing_in_league(conn, viewer, league), if_none_match)
 
 
 @router.get("/agents/{agent}/playing")
@@ -110,33 +111,33 @@ def show_playing_of_agent(
     request: Request,
     agent: AgentKey,
     conn: Db,
-    who: Visitor,
+    viewer: Anyone,
     if_none_match: etags.IfNoneMatch = None,
 ) -> Response:
     """The same for an agent."""
-    found = permissions.visible_agent(conn, who, agent)
-    return _playing(request, playing_now(conn, who, agent_id=found.id), if_none_match)
+    agent_id = permissions.visible_agent(conn, viewer, agent).id
+    return _playing(request, playing_now(conn, viewer, agent_id=agent_id), if_none_match)
 
 
 def playing_now(
     conn: Connection,
-    who: Viewer,
+    viewer: Viewer,
     *,
     league_id: LeagueId | None = None,
     agent_id: AgentId | None = None,
 ) -> PlayingNow:
     """The newest running matches that the visitor may watch; if there are none, what waits."""
     running = live_matches.list_running(
-        conn, who, game_hides_something, league_id=league_id, agent_id=agent_id, limit=SHOWN
+        conn, viewer, open_games(), league_id=league_id, agent_id=agent_id, limit=SHOWN
     )
     if running:
         return PlayingNow(running)
-    waiting = live_matches.count_waiting(conn, who, league_id=league_id, agent_id=agent_id)
+    waiting = live_matches.count_waiting(conn, viewer, league_id=league_id, agent_id=agent_id)
     is_busy = waiting > 0 and live_matches.is_every_slot_busy(conn)
     return PlayingNow(running, waiting, is_busy)
 
 
-def playing_in_league(conn: Connection, who: Viewer, league: League) -> PlayingNow:
+def playing_in_league(conn: Connection, viewer: Viewer, league: League) -> PlayingNow:
     """The same for a league, and why its current season makes no new rated matches."""
     season = seasons.current_season(conn, league.id)
     stopped: Stopped = ""
@@ -144,7 +145,7 @@ def playing_in_league(conn: Connection, who: Viewer, league: League) -> PlayingN
         stopped = "finished"
     elif league.state != "open":
         stopped = "paused" if league.state == "paused" else "closed"
-    return replace(playing_now(conn, who, league_id=league.id), stopped=stopped)
+    return replace(playing_now(conn, viewer, league_id=league.id), stopped=stopped)
 
 
 def _playing(request: Request, playing: PlayingNow, if_none_match: str | None) -> Response:
@@ -166,7 +167,7 @@ def show_tv(
     request: Request,
     conn: Db,
     app_state: AppState,
-    who: Visitor,
+    viewer: Anyone,
     seen: Seen = "",
     live: bool = False,
 ) -> Response:
@@ -175,9 +176,9 @@ def show_tv(
     With ``live`` the answer is empty unless a match that is not in ``seen`` is being played.
     """
     past = seen_before(seen)
-    if live and all(one.id in past for one in _running_on_tv(conn, who)):
+    if live and all(one.id in past for one in _running_on_tv(conn, viewer)):
         return Response(status_code=204, headers=HEADERS)
-    match = next_on_tv(conn, app_state, past, who)
+    match = next_on_tv(conn, app_state, past, viewer)
     is_live = match is not None and match.state is MatchState.RUNNING
     values: dict[str, Any] = {"match": match, "past": ".".join(past)}
     if match is not None:
@@ -206,14 +207,14 @@ def past_with(past: Sequence[str], match: MatchId) -> str:
 
 
 def next_on_tv(
-    conn: Connection, app_state: State, past: Sequence[str], who: Viewer
+    conn: Connection, app_state: State, past: Sequence[str], viewer: Viewer
 ) -> Match | None:
     """The public match that comes after those of ``past``, if the visitor may see it too.
 
     Running matches come first, then games worth watching, then the newest replays. Games of a
     single player are the dullest to watch: they come last.
     """
-    running = _running_for(conn, who)
+    running = _running_for(conn, viewer)
     best = [one.match for one in highlights.list_highlights(conn, STRANGER)]
     newest = list(next_match.newest_replays(conn, STRANGER))
     groups = (
@@ -226,22 +227,22 @@ def next_on_tv(
     return next_match.choose_next(groups, past, next_match.last_league(conn, past))
 
 
-def _of_several(found: Iterable[Match]) -> list[Match]:
-    return [one for one in found if len(one.seats) > 1]
+def _of_several(matches: Iterable[Match]) -> list[Match]:
+    return [match for match in matches if len(match.seats) > 1]
 
 
-def _running_on_tv(conn: Connection, who: Viewer) -> list[Match]:
-    return _of_several(_running_for(conn, who))
+def _running_on_tv(conn: Connection, viewer: Viewer) -> list[Match]:
+    return _of_several(_running_for(conn, viewer))
 
 
-def _running_for(conn: Connection, who: Viewer) -> list[Match]:
+def _running_for(conn: Connection, viewer: Viewer) -> list[Match]:
     """Public running matches that the visitor may see: not the own ones of a remote agent."""
-    running = live_matches.list_running(conn, STRANGER, game_hides_something, limit=40)
-    return list(filter(permissions.visible_match_filter(conn, who), running))
+    public = live_matches.list_running(conn, STRANGER, open_games(), limit=40)
+    return history.get_matches(conn, [match.id for match in public], viewer)
 
 
-def _kept(app_state: State, found: Iterable[Match]) -> Iterator[Match]:
-    return (one for one in found if one.game in GAMES and is_kept(app_state, one))
+def _kept(app_state: State, matches: Iterable[Match]) -> Iterator[Match]:
+    return (match for match in matches if match.game in GAMES and is_kept(app_state, match))
 
 
 def is_kept(app_state: State, match: Match) -> bool:

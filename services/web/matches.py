@@ -28,14 +28,14 @@ from ladder.scrims.forks import FORKABLE
 from ladder.tournaments import views
 from services.http import etags, permissions
 from services.http.app_state import AppState, Db, State
+from services.http.auth import Anyone
 from services.http.live_answers import may_watch
-from services.http.path_parameters import MatchKey
 from services.http.problems import ProblemError
 from services.http.seat_logs import unpack_stored
+from services.matches.things import VisibleMatch
 from services.tournaments.pages import PageChoice
 from services.web import form_texts, formatting
 from services.web.page_rendering import HEADERS, PageRoute, not_modified, render
-from services.web.session import Visitor
 from services.web.sharing import match_sharing
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -59,63 +59,64 @@ class SeatRow:
 @router.get("/matches/{match}")
 def show_match(
     request: Request,
-    match: MatchKey,
+    match: VisibleMatch,
     conn: Db,
     app_state: AppState,
-    who: Visitor,
+    viewer: Anyone,
     episode: Position = 0,
     agent: Annotated[str | None, Query(pattern=KEY)] = None,
 ) -> Response:
     """Shows result, player and downloads. Marks the agent from whose list the reader comes."""
-    found = permissions.visible_match(conn, who, match)
-    season = seasons.get_season(conn, found.season_id)
-    is_mirrored = found.game in GAMES and GAMES[found.game].mirrored
-    is_live = found.state is MatchState.RUNNING and may_watch(conn, who, found)
-    known_episodes = int(is_mirrored) + 1 if is_live else len(found.episodes)
+    season = seasons.get_season(conn, match.season_id)
+    is_mirrored = match.game in GAMES and GAMES[match.game].mirrored
+    is_live = match.state is MatchState.RUNNING and may_watch(conn, viewer, match.id)
+    known_episodes = int(is_mirrored) + 1 if is_live else len(match.episodes)
     position = min(episode, max(0, known_episodes - 1))
-    is_open = permissions.visible_replay_filter(conn, who)(found)
-    is_kept = bool(found.episodes) and app_state.blobs.exists(
-        found.episodes[position].replay_digest
+    is_open = match.access.has_replay
+    is_kept = bool(match.episodes) and app_state.blobs.exists(
+        match.episodes[position].replay_digest
     )
-    rows = [seat_row(who, found, seat, season.score_offset, is_open) for seat in found.seats]
-    seated = sorted(found.seats, key=lambda seat: seat.seat)
+    rows = [seat_row(match, seat, season.score_offset) for seat in match.seats]
+    seated = sorted(match.seats, key=lambda seat: seat.seat)
     rows.sort(key=lambda row: (row.seat.placement or 99, row.seat.seat))
-    league = leagues.get_league(conn, found.league_id)
+    league = leagues.get_league(conn, match.league_id)
     has_replay = is_open and is_kept
-    place = views.find_place(conn, who, found, league)
+    place = views.find_place(conn, viewer, match)
     following = None
     if has_replay:
-        following = place.following if place else next_match.match_after(conn, who, found, league)
+        following = (
+            place.following if place else next_match.match_after(conn, viewer, match, league)
+        )
     return render(
         request,
         "match.html",
-        match=found,
+        match=match,
         place=place,
         round_address=PageChoice(place.tournament.id).address_of_pairing(place.key)
         if place and place.key
         else "",
         following=following,
-        title=match_title(found),
-        neutral=lineup_title(found),
-        pinned=_pinned(conn, who, found),
-        episode_address=f"/matches/{found.id}/episode.json?position={position}",
-        live_address=f"/matches/{found.id}/live?episode={position}" if is_live else "",
-        sharing=match_sharing(request, conn, found) if has_replay else None,
+        title=match_title(match),
+        neutral=lineup_title(match),
+        pinned=_pinned(conn, viewer, match),
+        episode_address=f"/matches/{match.id}/episode.json?position={position}",
+        live_address=f"/matches/{match.id}/live?episode={position}" if is_live else "",
+        sharing=match_sharing(request, conn, match) if has_replay else None,
         logs={
-            row.seat.seat: f"/logs/{found.id}/{row.seat.seat}?download=1" for row in rows if row.log
+            row.seat.seat: f"/logs/{match.id}/{row.seat.seat}?download=1" for row in rows if row.log
         },
         league=league,
         seats=rows,
-        copies=copies_by_end(rows) if found.kind is MatchKind.VALIDATION else None,
+        copies=copies_by_end(rows) if match.kind is MatchKind.VALIDATION else None,
         replay=has_replay,
-        fork_address=f"/matches/{found.id}/fork?episode={position}"
-        if who.team_ids and found.fork is None and found.kind in FORKABLE
+        fork_address=f"/matches/{match.id}/fork?episode={position}"
+        if viewer.team_ids and not match.is_fork and match.kind in FORKABLE
         else "",
-        form=formatting.episode_format(found.game in kaggle_formats.GAME_NAMES),
+        form=formatting.episode_format(match.game in kaggle_formats.GAME_NAMES),
         is_open=is_open,
         asked_agent=agent,
         measures=season.measures,
-        void_reason=permissions.void_reason(who, found),
+        void_reason=permissions.void_reason(viewer, match),
         position=position,
         is_mirrored=is_mirrored,
         seated=seated[::-1] if is_mirrored and position % 2 else seated,
@@ -124,23 +125,22 @@ def show_match(
 
 @router.get("/matches/{match}/state")
 def show_state(
-    request: Request, match: MatchKey, conn: Db, who: Visitor, was: MatchState | None = None
+    request: Request, match: VisibleMatch, conn: Db, viewer: Anyone, was: MatchState | None = None
 ) -> Response:
     """The state alone, for live updates. Asks the page to reload once the match is over, or when
     it begins and the visitor may watch it."""
-    found = permissions.visible_match(conn, who, match)
-    begins = was is MatchState.QUEUED and found.state is MatchState.RUNNING
-    if found.state in OVER or (begins and may_watch(conn, who, found)):
+    begins = was is MatchState.QUEUED and match.state is MatchState.RUNNING
+    if match.state in OVER or (begins and may_watch(conn, viewer, match.id)):
         return Response(status_code=205)
-    return render(request, "parts/match_state.html", match=found)
+    return render(request, "parts/match_state.html", match=match)
 
 
 @router.get("/matches/{match}/episode.json")
 def send_episode(
-    match: MatchKey,
+    match: VisibleMatch,
     conn: Db,
     app_state: AppState,
-    who: Visitor,
+    viewer: Anyone,
     position: Position = 0,
     download: bool = False,
     if_none_match: etags.IfNoneMatch = None,
@@ -151,11 +151,11 @@ def send_episode(
     A replay never changes, but its readers do. So browsers ask each time and get 304. The tag
     includes the rules, because the rules compute the frames.
     """
-    found, one = replay_of(app_state, conn, who, match, position)
-    is_kaggle = download and found.game in kaggle_formats.GAME_NAMES
+    one = kept_episode(app_state, match, position)
+    is_kaggle = download and match.game in kaggle_formats.GAME_NAMES
     form = "kaggle" if is_kaggle else "frames"
-    rules = external.rules_digest(found.game)[:16] if found.game in GAMES else "none"
-    names = tuple(seat.team_name for seat in found.seats)
+    rules = external.rules_digest(match.game)[:16] if match.game in GAMES else "none"
+    names = tuple(seat.team_name for seat in match.seats)
     tag = f'W/"{one.id}.{form}.{rules}.{etags.names_tag(names)}"'
     if etags.matches(if_none_match, tag):
         return not_modified(tag)
@@ -186,15 +186,15 @@ def frames_json(record: episodes.Episode) -> Any:
     try:
         return frames.frames_json(record)
     except GameError as error:
-        raise ProblemError("not-found", form_texts.REPLAY_GONE.format(error)) from None
+        raise ProblemError("not-match", form_texts.REPLAY_GONE.format(error)) from None
 
 
 @router.get("/matches/{match}/replay")
 def send_replay(
-    match: MatchKey, conn: Db, app_state: AppState, who: Visitor, position: Position = 0
+    match: VisibleMatch, conn: Db, app_state: AppState, viewer: Anyone, position: Position = 0
 ) -> Response:
     """Sends the stored replay in our own format."""
-    _, one = replay_of(app_state, conn, who, match, position)
+    one = kept_episode(app_state, match, position)
     name = f'attachment; filename="episode-{one.number}.peck.json.gz"'
     return Response(
         b"".join(app_state.blobs.open(one.replay_digest)),
@@ -206,11 +206,11 @@ def send_replay(
 @router.get("/logs/{match}/{seat}")
 def show_log(
     request: Request,
-    match: MatchKey,
+    match: VisibleMatch,
     seat: Annotated[int, Path(ge=0, le=15)],
     conn: Db,
     app_state: AppState,
-    who: Visitor,
+    viewer: Anyone,
     download: bool = False,
     page: Annotated[int, Query(ge=1, le=100_000)] = 1,
 ) -> Response:
@@ -218,16 +218,13 @@ def show_log(
 
     404 for everybody but its owner and graders.
     """
-    found = permissions.visible_match(conn, who, match)
-    one = next((row for row in found.seats if row.seat == seat), None)
-    if one is None or one.log_digest is None:
-        raise NotFound.of("log")
-    if not permissions.may_read_seat(who, found, one.team_id):
+    one = next((row for row in match.seats if row.seat == seat), None)
+    if one is None or one.log_digest is None or seat not in match.access.log_seats:
         raise NotFound.of("log")
     text = unpack_stored(app_state.blobs, one.log_digest)
     log: dict[str, Any] = json.loads(text)
     if download:
-        name = f'attachment; filename="match-{found.id}-seat-{seat}-log.json"'
+        name = f'attachment; filename="match-{match.id}-seat-{seat}-log.json"'
         headers = {**HEADERS, "Content-Disposition": name}
         return Response(text, headers=headers, media_type="application/json")
     moves = log["moves"]
@@ -237,9 +234,9 @@ def show_log(
     return render(
         request,
         "log.html",
-        match=found,
+        match=match,
         seat=one,
-        league=leagues.get_league(conn, found.league_id),
+        league=leagues.get_league(conn, match.league_id),
         log=log,
         moves=moves[first : first + MOVES_SHOWN],
         page=min(page, pages),
@@ -257,24 +254,21 @@ def page_of_step(moves: list[dict[str, Any]], step: int | None) -> int | None:
     return None if step is None or not places else places[-1] // MOVES_SHOWN + 1
 
 
-def replay_of(
-    app_state: State, conn: Connection, who: Viewer, key: str, position: int
-) -> tuple[Match, Episode]:
-    """The match and its episode at this position, if the visitor may see its replay."""
-    match = permissions.visible_match(conn, who, key)
-    if not permissions.visible_replay_filter(conn, who)(match):
+def kept_episode(app_state: State, match: Match, position: int) -> Episode:
+    """The episode at this position, if the visitor may see its replay."""
+    if not match.access.has_replay:
         raise ProblemError("forbidden", form_texts.REPLAY_HIDDEN)
-    one = next((row for row in match.episodes if row.position == position), None)
-    if one is None or not app_state.blobs.exists(one.replay_digest):
+    episode = next((row for row in match.episodes if row.position == position), None)
+    if episode is None or not app_state.blobs.exists(episode.replay_digest):
         raise NotFound.of("replay")
-    return match, one
+    return episode
 
 
-def _pinned(conn: Connection, who: Viewer, match: Match) -> bool | None:
+def _pinned(conn: Connection, viewer: Viewer, match: Match) -> bool | None:
     """Whether the match is pinned, for a host who may pin it; None for others."""
     league = leagues.get_league(conn, match.league_id)
     is_pinnable = match.kind is MatchKind.RATED and match.state is MatchState.FINISHED
-    if not is_pinnable or not may_manage(who, league_resource(league)):
+    if not is_pinnable or not may_manage(viewer, league_resource(league)):
         return None
     return match.id in highlights.pinned_matches(conn, league.id)
 
@@ -292,14 +286,14 @@ def copies_by_end(rows: Sequence[SeatRow]) -> list[list[SeatRow]]:
     )
 
 
-def seat_row(who: Viewer, match: Match, seat: Seat, score_offset: float, is_open: bool) -> SeatRow:
+def seat_row(match: Match, seat: Seat, score_offset: float) -> SeatRow:
     rated = seat.mu_after is not None and seat.mu_before is not None
-    owner = permissions.may_read_seat(who, match, seat.team_id)
+    owner = seat.seat in match.access.log_seats
     return SeatRow(
         seat=seat,
         owner=owner,
         log=owner and seat.log_digest is not None,
-        times=owner or is_open,
+        times=owner or match.access.has_replay,
         change=(seat.mu_after or 0.0) - (seat.mu_before or 0.0) if rated else None,
         after=(seat.mu_after or 0.0) + score_offset if rated else None,
     )

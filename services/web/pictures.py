@@ -168,7 +168,7 @@ def show_embedded(request: Request, match: MatchKey, conn: Db) -> Response:
         request,
         "embed.html",
         match=found,
-        place=find_place(conn, STRANGER, found, shown.league),
+        place=find_place(conn, STRANGER, found),
         title=match_title(found),
         neutral=lineup_title(found),
         seated=sorted(found.seats, key=lambda seat: seat.seat),
@@ -223,7 +223,7 @@ def send_oembed(
     step = parse_qs(asked.query).get("step", [""])[0] or asked.fragment.removeprefix("step=")
     site = site_address(request)
     game = GAMES[shown.match.game].title if shown.match.game in GAMES else shown.match.game
-    place = find_place(conn, STRANGER, shown.match, shown.league)
+    place = find_place(conn, STRANGER, shown.match)
     content = {
         "type": "rich",
         "version": "1.0",

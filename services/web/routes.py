@@ -23,10 +23,12 @@ from services.comparisons import pages as comparison_pages
 from services.comparisons.operations import operations as comparison_operations
 from services.http.app_state import app_state_of, transaction
 from services.http.problems import PROBLEM_KINDS, ProblemError
+from services.leaderboard.operations import operations as leaderboard_operations
 from services.leagues import pages as league_pages
 from services.leagues.operations import operations as league_operations
 from services.machines import pages as machine_pages
 from services.machines.operations import operations as machine_operations
+from services.matches.operations import operations as match_operations
 from services.members import pages as member_pages
 from services.members.operations import operations as member_operations
 from services.moderation import pages as moderation_pages
@@ -125,11 +127,13 @@ PARTS = (
     *(home, season_charts),
 )
 FEATURES = (
+    leaderboard_operations,  # first, because it is read most: routes are tried in order
     agent_operations,
     league_operations,
     roster_operations,
     team_operations,
     machine_operations,
+    match_operations,
     member_operations,
     moderation_operations,
     notice_operations,

@@ -11,14 +11,13 @@ from ladder.field_types import KEY
 from ladder.reports import season_charts
 from ladder.reports.season_charts import StandingMoment
 from ladder.standings.board_records import BoardRow
-from services.http import permissions
 from services.http.app_state import AppState, Db
-from services.http.path_parameters import LeagueKey
+from services.http.auth import Anyone
 from services.leagues import pages as leagues
+from services.leagues.things import VisibleLeague
 from services.web import charts
 from services.web.charts import ChartLine
 from services.web.page_rendering import PageRoute, render
-from services.web.session import Visitor
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 CHOSEN_AT_FIRST: Final = 4
@@ -30,22 +29,21 @@ Agents = Annotated[list[Annotated[str, Query(pattern=KEY)]], Query(max_length=ch
 @router.get("/leagues/{league}/charts")
 def show_charts(
     request: Request,
-    league: LeagueKey,
+    league: VisibleLeague,
     conn: Db,
     app_state: AppState,
-    who: Visitor,
+    viewer: Anyone,
     season: leagues.SeasonNumber = None,
     agent: Agents = [],  # noqa: B006 (FastAPI copies it)
 ) -> Response:
     """Draws the official standings of the chosen agents, by default of the best ones."""
-    found = permissions.visible_league(conn, who, league)
-    playing = leagues.require_season(leagues.pick_season(conn, found, season))
+    playing = leagues.require_season(leagues.pick_season(conn, league, season))
     rows = one_row_an_agent(app_state.boards.board(playing.id, playing.revision).rows)
     chosen = [row for row in rows if row.agent_id in agent] or rows[:CHOSEN_AT_FIRST]
     offered = [
         row
         for place, row in enumerate(rows)
-        if place < OFFERED or row in chosen or row.team_id in who.team_ids
+        if place < OFFERED or row in chosen or row.team_id in viewer.team_ids
     ]
     history = (
         []
@@ -57,7 +55,7 @@ def show_charts(
     return render(
         request,
         "season_charts.html",
-        league=found,
+        league=league,
         season=playing,
         offered=offered,
         chosen=chosen,

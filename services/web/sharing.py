@@ -14,10 +14,10 @@ from ladder.entries.records import Agent
 from ladder.errors import NotFound
 from ladder.leagues.records import League, league_resource
 from ladder.matches.records import Match
+from ladder.people import visibility
 from ladder.people.permissions import may_see
 from ladder.people.records import STRANGER
 from ladder.reports.shown_publicly import public_match
-from services.http import permissions
 from services.http.app_state import app_state_of
 
 EMBED: Final = (640, 480)
@@ -64,7 +64,7 @@ def match_sharing(request: Request, conn: Connection, match: Match) -> dict[str,
 
 def agent_sharing(request: Request, conn: Connection, agent: Agent) -> dict[str, str] | None:
     """Addresses of an agent's page and card. None if they are not for everybody."""
-    if not permissions.may_see_agent(conn, STRANGER, agent):
+    if not visibility.sees_agent(conn, STRANGER, agent.id):
         return None
     return _addresses(request, "agents", agent.id)
 
@@ -73,7 +73,7 @@ def comparison_sharing(
     request: Request, conn: Connection, agent: Agent, opponent: Agent
 ) -> dict[str, str] | None:
     """Addresses of a comparison's page and card. None if they are not for everybody."""
-    if not all(permissions.may_see_agent(conn, STRANGER, one) for one in (agent, opponent)):
+    if not all(visibility.sees_agent(conn, STRANGER, one.id) for one in (agent, opponent)):
         return None
     site = site_address(request)
     return {

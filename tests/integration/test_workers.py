@@ -228,9 +228,9 @@ def test_a_fork_continues_the_record_in_real_boxes(
         )
         (game,) = history.list_matches(contest.conn, scrim_id=scrim.id)
         assert match_attempt.play_match(worker_context, game.id) == "accepted"
-        played = history.get_match(contest.conn, game.id)
-        assert played.fork is not None
-        assert (played.fork.match_id, played.fork.step) == (match_id, step)
+        played, fork = history.get_match(contest.conn, game.id), scrim.fork
+        assert fork is not None
+        assert (played.is_fork, fork.match_id, fork.step) == (True, match_id, step)
         return from_bytes(b"".join(blobs.open(played.episodes[0].replay_digest)))
 
     def moves_and_chance(episode: Episode) -> list[object]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,19 +11,10 @@ import pytest
 from games import GAMES
 from games.episode import start_document, step_document
 from games.frames import LiveFrames
-from ladder.enums import MatchKind, MatchState, ReplayVisibility, ScrimAudience, Visibility
-from ladder.ids import LeagueId, MatchId, TeamId
+from ladder.enums import MatchState
+from ladder.ids import MatchId
 from ladder.matches.live_matches import LiveState
-from ladder.people.permissions import may_see
 from ladder.people.records import STRANGER
-from ladder.people.resources import (
-    LeagueResource,
-    LiveResource,
-    MatchResource,
-    ReplayResource,
-    ScrimPrivacy,
-    ScrimResource,
-)
 from services.http import live_limits, live_matches
 from services.http.ending import Ending
 from services.http.live_matches import LiveMatch
@@ -38,18 +28,16 @@ from tests.loops import run_coroutine
 from tests.unit.games.random_play import play
 
 EPISODE = play(GAMES["golad"], 1)
-LEAGUE = LeagueResource(LeagueId("lea_x"), Visibility.PUBLIC, ReplayVisibility.PUBLIC)
 
 
 def state(**changes: Any) -> LiveState:
-    given = {"state": MatchState.RUNNING, "attempt": 1, "league": LEAGUE}
-    return LiveState(**{**given, "is_season_finished": False, "delay_seconds": 0, **changes})
+    given = {"state": MatchState.RUNNING, "attempt": 1, "delay_seconds": 0, "is_public": True}
+    return LiveState(**{**given, **changes})
 
 
 @pytest.fixture
 def match() -> LiveMatch:
-    resource = LiveResource(MatchResource(MatchKind.RATED, LEAGUE, frozenset()), False, False)
-    return LiveMatch(MatchId("mat_x"), state(), resource)
+    return LiveMatch(MatchId("mat_x"), state())
 
 
 def entry(position: int, first: int, count: int, *, at: int = 1, begins: bool = False) -> Any:
@@ -131,23 +119,21 @@ def test_watchers_of_an_older_attempt_begin_anew(
 
     async def find(*attempts: int) -> list[Any]:
         known = live_matches.LiveMatches("", lambda ids: {})
-        return [await known.find(match.id, state(attempt=n), match.resource) for n in attempts]
+        return [await known.find(match.id, state(attempt=n)) for n in attempts]
 
     old, new, late = run_coroutine(find(1, 2, 1))
     assert (old.has_ended, old.state, new.has_ended) == (True, MatchState.QUEUED, False)
     assert late is new
 
 
-def test_a_shared_scrim_is_hidden_as_soon_as_its_league_is_private() -> None:
-    shared = ScrimPrivacy(ScrimAudience.LEAGUE, ScrimAudience.LEAGUE)
-    origin = ReplayResource(MatchResource(MatchKind.RATED, LEAGUE, frozenset()), True, False)
-    for continues in (None, origin):
-        scrim = ScrimResource(TeamId("tea_x"), frozenset(), LEAGUE, shared, continues)
-        played = MatchResource(MatchKind.SCRIM, LEAGUE, frozenset(), scrim)
-        match = LiveMatch(MatchId("mat_x"), state(), LiveResource(played, False, False))
-        assert may_see(STRANGER, match.resource)
-        match.look(state(league=replace(LEAGUE, visibility=Visibility.PRIVATE)))
-        assert not may_see(STRANGER, match.resource)
+def test_a_stranger_gets_no_frames_once_the_match_is_not_public(match: LiveMatch) -> None:
+    match.apply([entry(0, 0, 2, begins=True)])
+    match.look(state(is_public=False))
+
+    async def read() -> list[str]:
+        return await events_until_the_end(match, Ending())
+
+    assert run_coroutine(read()) == ["retry: 1000\n\n"]
 
 
 def test_a_stream_that_came_too_late_for_the_limit_has_no_events(match: LiveMatch) -> None:

@@ -5,17 +5,15 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from ladder.matches.match_search import MatchFilter, Outcome
-from ladder.people.records import STRANGER
 from services.agents.pages import match_row
-from services.http import match_filters
 from services.web.page_rendering import templates
 from tests.unit.ladder.matches.test_match_search import AGENT, SCRIM
 
 
 def test_both_lists_of_an_agents_matches_name_the_same_ending() -> None:
     wanted = MatchFilter(agent_id=AGENT)
-    row = match_row(STRANGER, SCRIM, wanted, False)
-    assert row.ending == match_filters.ending_of(STRANGER, wanted, SCRIM) == "1st of 4"
+    row = match_row(SCRIM, wanted)
+    assert row.ending == wanted.ending(SCRIM) == "1st of 4"
     assert [other.seat for other in row.others] == [0, 2, 3]
 
 
@@ -24,7 +22,7 @@ def test_a_list_keeps_the_verdicts_of_the_agents_other_seats() -> None:
     shown = templates.get_template("parts/match_list.html").render(
         matches=[SCRIM],
         subject=SimpleNamespace(id=AGENT),
-        endings={SCRIM.id: match_filters.ending_of(STRANGER, wanted, SCRIM)},
+        endings={SCRIM.id: wanted.ending(SCRIM)},
         ended={SCRIM.id: wanted.seat_of_player(SCRIM)},
     )
     assert "<strong>4th of 4: error</strong>" in shown

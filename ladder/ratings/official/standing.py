@@ -9,11 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
+from ladder.field_types import RECORD
 from ladder.ids import EntryId
 from ladder.leagues.medals import MedalRules
 from ladder.ratings.official import game_goals, ranks, representatives
@@ -29,23 +31,24 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class OfficialPlace:
-    """The place of an entry."""
+    """The result of the fit over all results of the season for one entry."""
 
-    score: float
+    __pydantic_config__ = RECORD
+    score: Annotated[float, Field(examples=[851.2])]
     """Points."""
-    sigma: float
-    """Points; 1.96 sigma is half of the 95 % interval."""
-    rank: int | None
+    sigma: Annotated[float, Field(examples=[14.0])]
+    """Points; 1.96 sigma is half of the 95 % interval of the score."""
+    rank: Annotated[int | None, Field(exclude=True)]
     """1 is best; equal scores share a rank, and the next rank follows directly. None unless the
     entry represents its team.
     """
-    rank_low: int
+    rank_low: Annotated[int, Field(examples=[1])]
     """Best rank of the 95 % interval of its team."""
-    rank_high: int
+    rank_high: Annotated[int, Field(examples=[3])]
     """Worst rank of the 95 % interval."""
-    chances: tuple[float, float, float]
+    chances: Annotated[tuple[float, float, float], Field(examples=[[0.81, 1.0, 1.0]])]
     """Chances of gold, of silver or better, of any medal."""
-    loss: float
+    loss: Annotated[float, Field(exclude=True)]
     """Loss of the standing from uncertainty (``ranks.remaining_uncertainty``)."""
 
 

@@ -11,8 +11,6 @@ from ladder.entries import agents, entries
 from ladder.ids import EntryId, MatchId, TeamId
 from ladder.matches import history, lease, live_matches, match_search
 from ladder.matches.match_search import MatchFilter
-from ladder.matches.records import match_resource
-from ladder.people.permissions import may_see
 from ladder.people.records import Viewer
 from ladder.standings import leaderboard
 from services.agents.submission_list import submission_rows
@@ -31,7 +29,7 @@ def sees(contest: Contest, viewer: Viewer, match_id: MatchId) -> bool:
     """Whether the viewer sees the match, by its address and in every list alike."""
     conn, season = contest.conn, contest.season.id
     match = history.get_match(conn, match_id)
-    by_id = may_see(viewer, match_resource(match, contest.league))
+    by_id = history.visible_ids(conn, viewer, [match_id]) == {match_id}
     agent = match.seats[0].agent_id
     listed = [
         history.list_matches(conn, viewer=viewer, season_id=season),

@@ -9,7 +9,6 @@ from ladder.ids import EntryId
 from ladder.leagues import seasons
 from ladder.ratings import fitting, live_ratings
 from ladder.reports import insights
-from ladder.reports.entry_analysis import RelativeStrength
 from ladder.reports.insights import Insights
 from tests.integration.ladder.contest import Contest
 
@@ -36,13 +35,14 @@ def test_games_are_counted_by_opponent_seat_and_verdict(contest: Contest) -> Non
     agent = entries.get_entry(contest.conn, b).agent_id
     met = {row.agent_id: row for row in found.opponents}[agent]
     assert (met.games, met.better, met.tied, met.worse) == (2, 1, 0, 1)
-    assert found.names[agent].agent_name.startswith("a")
+    assert met.agent_name.startswith("a")
     assert [(row.seat, row.games, row.mean_placement) for row in found.seats] == [
         (0, 1, 1.0),
         (1, 1, 2.0),
     ]
     assert found.verdicts == {"DONE": 2}
-    shares = found.strengths.values()
+    strengths = found.strengths
+    shares = (strengths.stronger, strengths.near, strengths.weaker)
     assert sum(share.duels for share in shares) == 5, "one duel had a fault"
     assert sum(share.with_fault for share in shares) == 1
     assert found.official is not None
@@ -99,4 +99,4 @@ def test_an_entry_without_games_has_empty_insights(contest: Contest) -> None:
     assert found.games == 0
     assert found.times is None
     assert found.opponents == ()
-    assert found.strengths[RelativeStrength.NEAR].duels == 0
+    assert found.strengths.near.duels == 0

@@ -45,7 +45,7 @@ def test_a_scrim_rotates_its_lineup(
     assert [m.seed for m in played] == seeds
     assert [[s.submission_id for s in m.seats].index(other) for m in played] == [1, 0, 3, 2, 1]
     assert {(m.queue, m.kind) for m in played} == {("scrim", "scrim")}
-    assert {m.scrim.team_id for m in played if m.scrim} == {own[1]}
+    assert {match.scrim_team_id for match in played} == {own[1]}
     assert played[0].seats[0].entry_id is None
 
 

@@ -13,7 +13,7 @@ from ladder.ids import MatchId
 from ladder.matches import history
 from ladder.tournaments import advance, course_acts, rejudgements, tournaments
 from ladder.tournaments.records import TournamentGame, TournamentState
-from services.api.matches import match_out
+from services.matches.operations import shown_match
 from tests.integration.ladder.contest import make_contest
 from tests.integration.ladder.cup import ADMIN, Cup, better_seed_wins, make_cup, void
 
@@ -43,7 +43,7 @@ def remote_cup(conn: Connection, monkeypatch: pytest.MonkeyPatch) -> Cup:
 
 def shown(cup: Cup, match_id: MatchId) -> str | None:
     """The seed in the answer of the API."""
-    return match_out(ADMIN, history.get_match(cup.contest.conn, match_id), replay=True).seed
+    return shown_match(ADMIN, history.get_match(cup.contest.conn, match_id)).seed
 
 
 def seed(cup: Cup, game: TournamentGame) -> bytes:

@@ -11,7 +11,7 @@ import pytest
 from ladder.enums import MatchKind, MatchState
 from ladder.ids import AgentId, EntryId, LeagueId, MatchId, SeasonId, SubmissionId, TeamId
 from ladder.matches.match_titles import ending_text, match_title, ordinal
-from ladder.matches.records import Episode, Match, Seat
+from ladder.matches.records import Episode, Match, MatchAccess, Seat
 
 AT = datetime(2026, 5, 4, tzinfo=UTC)
 UNUSED: Any = (
@@ -50,7 +50,8 @@ def match(placements: list[int | None], **changes: Any) -> Match:
         season_id=SeasonId("s"),
         league_id=LeagueId("l"),
         scrim_id=None,
-        scrim=None,
+        scrim_team_id=None,
+        is_fork=False,
         game="hungry_geese",
         queue="play.cpu",
         attempt=1,
@@ -109,6 +110,11 @@ def test_title_of_a_failed_game_for_one_player_says_so() -> None:
     assert match_title(failed) == "A fails after 199 steps"
 
 
+def read_by_owner(played: Match) -> Match:
+    """The match as the team of all seats reads it."""
+    return replace(played, access=MatchAccess(log_seats=frozenset(range(len(played.seats)))))
+
+
 @pytest.mark.parametrize(
     ("placements", "endings"),
     [
@@ -122,7 +128,7 @@ def test_ending_names_the_result_of_a_seat(
     placements: list[int | None], endings: list[str]
 ) -> None:
     played = match(placements)
-    assert [ending_text(played, one, explains=True) for one in played.seats] == endings
+    assert [ending_text(played, one) for one in played.seats] == endings
 
 
 @pytest.mark.parametrize(
@@ -138,23 +144,23 @@ def test_only_readers_of_logs_see_the_step_of_a_fault(
 ) -> None:
     failed = replace(seat(0, 2, verdict), failed_step=step)
     played = match([], seats=(failed, seat(1, 1)))
-    assert ending_text(played, failed, explains=True) == explained
-    assert ending_text(played, failed, explains=False) == short
+    assert ending_text(read_by_owner(played), failed) == explained
+    assert ending_text(played, failed) == short
 
 
 def test_ending_of_a_validation_is_passed_or_failed() -> None:
     failed = seat(0, 4, "TIMEOUT")
     tried = match([], kind=MatchKind.VALIDATION, seats=(failed, *(seat(0, 1) for _ in range(3))))
-    told = {ending_text(tried, one, explains=True) for one in tried.seats}
-    assert told == {"failed: timed out"}
-    assert {ending_text(tried, one, explains=False) for one in tried.seats} == {"failed"}
+    owned = read_by_owner(tried)
+    assert {ending_text(owned, one) for one in tried.seats} == {"failed: timed out"}
+    assert {ending_text(tried, one) for one in tried.seats} == {"failed"}
     passed = match([], kind=MatchKind.VALIDATION, seats=tried.seats[1:])
-    assert ending_text(passed, passed.seats[0], explains=False) == "passed"
+    assert ending_text(passed, passed.seats[0]) == "passed"
 
 
 def test_an_unfinished_match_has_no_ending() -> None:
     waiting = match([None, None], state=MatchState.QUEUED, episodes=())
-    assert ending_text(waiting, waiting.seats[0], explains=True) is None
+    assert ending_text(waiting, waiting.seats[0]) is None
 
 
 def test_ordinals_end_as_people_write_them() -> None:

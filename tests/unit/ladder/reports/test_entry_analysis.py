@@ -97,9 +97,9 @@ def test_the_least_expected_results_come_first() -> None:
 
 
 def test_time_statistics_of_one_game_equal_the_game() -> None:
-    assert entry_analysis.time_summary([]) is None
+    assert entry_analysis.time_summary([], 1.0) is None
     (only,) = games = [game(("a", 2))]
-    found = entry_analysis.time_summary(games)
+    found = entry_analysis.time_summary(games, 1.0)
     assert found is not None
     assert found.match_p99_seconds == found.match_median_seconds == only.charged_seconds
 

@@ -1,0 +1,1 @@
+"""Leaderboards, how well they are known, insights, and search."""

@@ -1,0 +1,1 @@
+"""Matches: results, replays, logs, highlights, and running matches."""
