@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Final
+from typing import Final, TypeVar
 
 from pydantic import computed_field
 
@@ -39,6 +39,7 @@ from ladder.reports.entry_analysis import (
     WinShare,
 )
 
+Opponent = TypeVar("Opponent", OpponentRecord, Upset)
 WITHIN: Final = 25.0
 """Default precision of a score, in points."""
 GAMES: Final = 1000
@@ -142,18 +143,25 @@ def read_insights(conn: Connection, entry: Entry, season: Season, within: float)
     won, lost = entry_analysis.upsets(fought, UPSETS)
     pace = read_pace(conn, season)
     shown = opponents[:OPPONENTS]
-    names = _opponent_names(conn, {row.agent_id for row in (*shown, *won, *lost)})
+    names = _opponent_names(
+        conn, {row.agent_id for row in shown} | {row.agent_id for row in won + lost}
+    )
+
+    def named(row: Opponent) -> Opponent:
+        agent_name, team_name, team_id = names[row.agent_id]
+        return replace(row, agent_name=agent_name, team_name=team_name, team_id=team_id)
+
     return Insights(
         entry_id=entry.id,
         games=len(games),
         official=place,
         estimates=_measure_estimates(conn, entry, season),
-        opponents=tuple(replace(row, **names[row.agent_id]) for row in shown),
+        opponents=tuple(map(named, shown)),
         opponents_met=len(opponents),
         strengths=Strengths(**entry_analysis.shares_by_strength(fought)),
         seats=tuple(entry_analysis.shares_by_seat(games, fought)),
-        upsets_won=tuple(replace(row, **names[row.agent_id]) for row in won),
-        upsets_lost=tuple(replace(row, **names[row.agent_id]) for row in lost),
+        upsets_won=tuple(map(named, won)),
+        upsets_lost=tuple(map(named, lost)),
         verdicts=dict(Counter(game.verdict for game in games)),
         times=entry_analysis.time_summary(games, season.clock["act_seconds"]),
         games_left=entry_analysis.games_left(
@@ -297,7 +305,8 @@ def _opponent_scores(
 
 def _opponent_names(
     conn: Connection, agent_ids: Iterable[AgentId]
-) -> dict[AgentId, dict[str, str]]:
+) -> dict[AgentId, tuple[str, str, str]]:
+    """Name, team and team id of each agent."""
     rows = conn.execute(
         """
         select a.id, a.name, t.name, t.id from agents a join teams t on t.id = a.team_id
@@ -305,7 +314,4 @@ def _opponent_names(
         """,
         (sorted(agent_ids),),
     )
-    return {
-        AgentId(agent_id): {"agent_name": agent_name, "team_name": team_name, "team_id": team_id}
-        for agent_id, agent_name, team_name, team_id in rows
-    }
+    return {AgentId(agent_id): tuple(names) for agent_id, *names in rows}

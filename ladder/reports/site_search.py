@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Annotated, Any, Final
 
@@ -102,7 +102,7 @@ def search_names(conn: Connection, viewer: Viewer, text: str, limit: int = 20) -
                 """,  # noqa: S608
                 (*values, f"{pattern}%", limit),
             )
-            found += rows.fetchall()
+            found += [replace(row, kind=FoundKind(row.kind)) for row in rows]
     return found
 
 

@@ -138,9 +138,7 @@ def show_state(
 @router.get("/matches/{match}/episode.json")
 def send_episode(
     match: VisibleMatch,
-    conn: Db,
     app_state: AppState,
-    viewer: Anyone,
     position: Position = 0,
     download: bool = False,
     if_none_match: etags.IfNoneMatch = None,
@@ -190,9 +188,7 @@ def frames_json(record: episodes.Episode) -> Any:
 
 
 @router.get("/matches/{match}/replay")
-def send_replay(
-    match: VisibleMatch, conn: Db, app_state: AppState, viewer: Anyone, position: Position = 0
-) -> Response:
+def send_replay(match: VisibleMatch, app_state: AppState, position: Position = 0) -> Response:
     """Sends the stored replay in our own format."""
     one = kept_episode(app_state, match, position)
     name = f'attachment; filename="episode-{one.number}.peck.json.gz"'

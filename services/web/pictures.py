@@ -189,12 +189,9 @@ def send_embedded_episode(
     if_none_match: etags.IfNoneMatch = None,
 ) -> Response:
     """The frames of an embedded player."""
-    shown_publicly.public_match(conn, MatchId(match))
     return matches.send_episode(
-        match,
-        conn,
+        shown_publicly.public_match(conn, MatchId(match)).match,
         app_state,
-        STRANGER,
         if_none_match=if_none_match,
         accept_encoding=request.headers.get("accept-encoding", ""),
     )

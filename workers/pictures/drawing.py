@@ -140,7 +140,7 @@ def make_plan(
 def match_card(conn: Connection, found: shown_publicly.PublicMatch) -> Card:
     """Who met whom, without the result: a card must not tell it before the replay does."""
     match = found.match
-    place = find_place(conn, STRANGER, match, found.league)
+    place = find_place(conn, STRANGER, match)
     seats = sorted(match.seats, key=lambda seat: seat.seat)
     return Card(
         place.round if place else f"{match.kind} match",

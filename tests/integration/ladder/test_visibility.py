@@ -266,8 +266,8 @@ def test_each_log_has_exactly_the_expected_readers(
     conn.execute("update seats set reason = 'it broke', failed_step = 3, log_digest = 'd'")
     readers: list[set[str]] = [set(), set()]
     for name, viewer in VIEWERS.items():
-        for match in history.get_matches(conn, [match_id], viewer):
-            for seat in match.seats:
+        for played in history.get_matches(conn, [match_id], viewer):
+            for seat in played.seats:
                 told = (seat.reason, seat.failed_step, seat.log_digest)
                 assert told in (("it broke", 3, "d"), (None, None, None))
                 readers[seat.seat] |= {name} if seat.reason else set()
