@@ -165,6 +165,8 @@ async def _events(
             except (psycopg.OperationalError, psycopg_pool.PoolTimeout):
                 return
         if not may_watch:
+            if match.has_ended:  # also when it is queued again, which strangers do not see
+                yield end_event(match.state)
             return
         shown = match.shown(position)
         if shown > sent:

@@ -184,7 +184,7 @@ def frames_json(record: episodes.Episode) -> Any:
     try:
         return frames.frames_json(record)
     except GameError as error:
-        raise ProblemError("not-match", form_texts.REPLAY_GONE.format(error)) from None
+        raise ProblemError("not-found", form_texts.REPLAY_GONE.format(error)) from None
 
 
 @router.get("/matches/{match}/replay")

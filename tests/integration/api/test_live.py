@@ -255,12 +255,13 @@ def test_a_match_with_a_remote_agent_is_sent_one_step_late_and_without_times(
     assert all(step["bank_seconds"] == nothing for step in watching.document["steps"])
 
 
+@pytest.mark.parametrize("person", ["stranger", "member"])
 def test_a_match_that_is_played_again_ends_the_stream_of_the_old_attempt(
-    world: World, redis_url: str
+    world: World, redis_url: str, open_replays: None, person: str
 ) -> None:
     playing = begin(world, redis_url)
     match_id = playing.order.match_id
-    with stream(world, match_id, "member") as answer:
+    with stream(world, match_id, person) as answer:
         watching = Watching(answer)
         watching.until(lambda frames: frames >= 1)
         playing.publisher.stop(is_over=False)

@@ -191,10 +191,12 @@ MATCHES: list[tuple[str, dict[str, Any], set[str], set[str]]] = [
 
 
 @pytest.mark.parametrize(
-    ("match", "seen", "replay"), [row[1:] for row in MATCHES], ids=[row[0] for row in MATCHES]
+    ("match", "viewers", "replay_viewers"),
+    [row[1:] for row in MATCHES],
+    ids=[row[0] for row in MATCHES],
 )
 def test_each_match_and_replay_has_exactly_the_expected_viewers(
-    conn: Connection, match: dict[str, Any], seen: set[str], replay: set[str]
+    conn: Connection, match: dict[str, Any], viewers: set[str], replay_viewers: set[str]
 ) -> None:
     kind = "scrim" if "scrim" in match else "rated"
     match_id = add_match(conn, **{"kind": kind, **match})
@@ -203,10 +205,12 @@ def test_each_match_and_replay_has_exactly_the_expected_viewers(
         for name, viewer in VIEWERS.items()
         if (matches := history.get_matches(conn, [match_id], viewer))
     }
-    assert set(read) == seen
-    assert {name for name, match in read.items() if match.access.has_replay} == replay
+    assert set(read) == viewers
+    assert {name for name, match in read.items() if match.access.has_replay} == replay_viewers
     if "scrim" in match:
-        assert seers(lambda viewer: visibility.sees_scrim(conn, viewer, ScrimId("scr_x"))) == seen
+        assert (
+            seers(lambda viewer: visibility.sees_scrim(conn, viewer, ScrimId("scr_x"))) == viewers
+        )
 
 
 LIVE: list[tuple[str, dict[str, Any], set[str]]] = [
