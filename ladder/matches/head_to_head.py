@@ -113,7 +113,7 @@ def read_head_to_head(
         and m.kind = '{MatchKind.RATED}'
         and m.state = 'finished' and {seen} and not exists (select 1 from acceptances w
         where w.match_id = t.match_id and w.act = 'withdraw') order by t.match_id desc limit %s
-        """,  # noqa: S608
+        """,
         (agent_id, opponent_id, agent_id, opponent_id, *values, MEETINGS),
     )
     return compare(

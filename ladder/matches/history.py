@@ -183,13 +183,13 @@ def _read_access(
     """What the viewer may see of these matches. Hidden ones are left out."""
     seen, values = visibility.visible_matches(viewer)
     replay, replay_values = visibility.visible_replays(viewer)
-    log, log_values = visibility.readable_logs(viewer)
+    log, log_values = visibility.visible_logs(viewer)
     rows = conn.execute(
         f"""
         select m.id, {replay},
           array(select t.seat from seats t where t.match_id = m.id and {log})
         {ACCESS} {seen}
-        """,  # noqa: S608
+        """,
         (*replay_values, *log_values, list(match_ids), *values),
     )
     return {

@@ -72,7 +72,7 @@ def list_running(
           ))
           and {seen}
         order by m.claimed_at desc limit %s
-        """,  # noqa: S608
+        """,
         (league_id, league_id, agent_id, agent_id, *values, limit),
     ).fetchall()
     found = history.get_matches(conn, [row[0] for row in rows], viewer)
@@ -100,7 +100,7 @@ def count_waiting(
         and (%s::text is null or exists (select 1 from seats t where t.match_id = m.id
           and t.agent_id = %s and (m.kind <> 'rated' or t.team_id = any (%s))))
         and (m.kind = 'rated' and {open_to} or m.kind = 'tournament' and {seen})
-        """,  # noqa: S608
+        """,
         (
             *(league_id, league_id, agent_id, agent_id, list(viewer.team_ids)),
             *(*open_values, *values),

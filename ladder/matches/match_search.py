@@ -219,7 +219,7 @@ def _visible_matches(
             select m.id from matches m{FROM}
             where {" and ".join(("m.id = any (%s)", *clauses, seen))}
             order by m.id desc limit %s
-            """,  # noqa: S608
+            """,
             (candidates, *values, *seen_values, limit - len(found)),
         )
         found += [MatchId(row[0]) for row in rows]
@@ -229,7 +229,7 @@ def _visible_matches(
             return found, None
         before, size = candidates[-1], min(MOST_CANDIDATES, 4 * size)
     row = conn.execute(
-        f"select min(m.id) from matches m{FROM} where m.id = any (%s) and {seen}",  # noqa: S608
+        f"select min(m.id) from matches m{FROM} where m.id = any (%s) and {seen}",
         (candidates, *seen_values),
     ).fetchone()
     return found, row[0] if row else None
@@ -247,7 +247,7 @@ def candidates_query(
     if wanted.names_a_player:
         return _seats_query(wanted, before, limit)
     clauses, values = _match_clauses(wanted, before)
-    text = f"select m.id from matches m where {' and '.join(clauses)} order by m.id desc limit %s"  # noqa: S608
+    text = f"select m.id from matches m where {' and '.join(clauses)} order by m.id desc limit %s"
     return text, (*values, limit)
 
 
@@ -270,9 +270,9 @@ def _seats_query(
         seats = f"""
             (select t.match_id, t.submission_id from {seats}
             order by t.match_id desc offset 0) t where {VERSION}
-            """  # noqa: S608
+            """
         values.append(wanted.submission_id)
-    text = f"select distinct t.match_id from {seats} order by t.match_id desc limit %s"  # noqa: S608
+    text = f"select distinct t.match_id from {seats} order by t.match_id desc limit %s"
     return text, (*values, limit)
 
 
@@ -293,7 +293,7 @@ def _meetings_query(
             , lateral (select 1 from seats t join seats o on o.match_id = t.match_id
             and o.seat <> t.seat where t.match_id = p.match_id and o.agent_id = %s
             and {" and ".join(clauses)} limit 1) one
-            """  # noqa: S608
+            """
         values.insert(0, wanted.opponent_id)
     else:
         values = []
@@ -302,7 +302,7 @@ def _meetings_query(
         select p.match_id from meetings p{seats} where p.pair = pair_of(coalesce(
         %s, (select agent_id from entries where id = %s)), %s){"".join(bounds)}
         order by p.match_id desc limit %s
-        """  # noqa: S608
+        """
     pair = (wanted.agent_id, wanted.entry_id, wanted.opponent_id)
     return text, (*values, *pair, *bounds.values(), limit)
 
@@ -322,7 +322,7 @@ def all_leagues_query(
         select found.id from one, lateral (select m.id from matches m
         where {" and ".join((*clauses, "m.season_id = one.id"))} order by m.id desc limit %s)
         found order by found.id desc limit %s
-        """  # noqa: S608
+        """
     return text, (*open_values, *values, limit, limit)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, Literal
 
-from ladder.database.db import Connection
+from ladder.database.db import Connection, exists
 from ladder.ids import AgentId, EntryId, ScrimBatchId, ScrimId, TeamId
 from ladder.people.records import Viewer
 from ladder.people.resources import HIDDEN_SECONDS
@@ -37,7 +37,7 @@ def visible_teams(viewer: Viewer) -> Condition:
         (t.id = any (%s) or exists (select 1 from entries e
         join seasons s on s.id = e.season_id join leagues l on l.id = s.league_id
         where e.team_id in (t.id, t.merged_into) and {ON_BOARD} and {LEAGUE}))
-        """,  # noqa: S608
+        """,
         (list(viewer.team_ids), list(viewer.roles)),
     )
 
@@ -51,7 +51,7 @@ def visible_agents(viewer: Viewer) -> Condition:
         (a.team_id = any (%s) or exists (select 1 from entries e
         join seasons s on s.id = e.season_id join leagues l on l.id = s.league_id
         where e.agent_id = a.id and {ON_BOARD} and {LEAGUE}))
-        """,  # noqa: S608
+        """,
         (list(viewer.team_ids), list(viewer.roles)),
     )
 
@@ -66,7 +66,7 @@ def visible_entries(viewer: Viewer) -> Condition:
          or (s.league_id, e.team_id) in (select * from unnest(%s::text[], %s::text[]))
         or ({ON_BOARD} and exists
         (select 1 from leagues l where l.id = s.league_id and {LEAGUE})))
-        """,  # noqa: S608
+        """,
         (
             list(viewer.team_ids),
             _hosted_leagues(viewer),
@@ -91,7 +91,7 @@ def visible_matches(viewer: Viewer) -> Condition:
         when 'tournament' then {_tournament_match()}
         else {shown_lineup()} and exists
         (select 1 from leagues l where l.id = s.league_id and {LEAGUE}) end)
-        """,  # noqa: S608
+        """,
         (
             *(*values, _hosted_leagues(viewer), teams, *_graded_teams(viewer)),
             *_tournament_values(viewer),
@@ -112,7 +112,7 @@ def shown_lineup() -> str:
         (m.state <> 'queued' and (m.state <> 'running' or not exists (select 1 from seats v
         where v.match_id = m.id and v.profile = 'remote' and (v.team_id = any (%s)
           or m.claimed_at > clock_timestamp() - interval '{HIDDEN_SECONDS} seconds'))))
-        """  # noqa: S608
+        """
 
 
 def _tournament_match() -> str:
@@ -134,7 +134,7 @@ def _tournament_match() -> str:
           where (s.league_id, played.team_id)
             not in (select * from unnest(%s::text[], %s::text[]))
         ))))
-        """  # noqa: S608
+        """
 
 
 def _tournament_values(viewer: Viewer) -> tuple[Any, ...]:
@@ -163,7 +163,7 @@ def visible_scrims(viewer: Viewer) -> Condition:
             join matches o on o.id = f.match_id join leagues l on l.id = s.league_id
           where f.scrim_id = c.id and not {replay}
         ))
-        """,  # noqa: S608
+        """,
         (*seen_values, *values),
     )
 
@@ -205,12 +205,12 @@ def watchable_matches(viewer: Viewer, open_games: Sequence[str]) -> Condition:
           or l.id = any (%s)
           or exists (select 1 from seats v where v.match_id = m.id and v.team_id = any (%s))
         ))
-        """,  # noqa: S608
+        """,
         (list(open_games), *values, _hosted_leagues(viewer), list(viewer.team_ids)),
     )
 
 
-def readable_logs(viewer: Viewer) -> Condition:
+def visible_logs(viewer: Viewer) -> Condition:
     """For a query with seats as ``t``, matches as ``m``, seasons as ``s`` and scrims as ``c``: log,
     reason and failed step. Administrators have no right of their own."""
     scrim, scrim_values = visible_scrims(viewer)
@@ -221,36 +221,37 @@ def readable_logs(viewer: Viewer) -> Condition:
           then (s.league_id, t.team_id) in (select * from unnest(%s::text[], %s::text[]))
           else c.log_audience <> 'own' and {scrim} and {shared}
         end)
-        """,  # noqa: S608
+        """,
         (list(viewer.team_ids), *_graded_teams(viewer), *scrim_values, *shared_values),
     )
 
 
 def sees_team(conn: Connection, viewer: Viewer, team_id: TeamId) -> bool:
-    return _sees(conn, "select 1 from teams t where t.id = %s", visible_teams(viewer), team_id)
+    seen, values = visible_teams(viewer)
+    return exists(conn, f"select 1 from teams t where t.id = %s and {seen}", (team_id, *values))
 
 
 def sees_agent(conn: Connection, viewer: Viewer, agent_id: AgentId) -> bool:
-    return _sees(conn, "select 1 from agents a where a.id = %s", visible_agents(viewer), agent_id)
+    seen, values = visible_agents(viewer)
+    return exists(conn, f"select 1 from agents a where a.id = %s and {seen}", (agent_id, *values))
 
 
 def sees_entry(conn: Connection, viewer: Viewer, entry_id: EntryId) -> bool:
-    entry = "select 1 from entries e join seasons s on s.id = e.season_id where e.id = %s"
-    return _sees(conn, entry, visible_entries(viewer), entry_id)
+    seen, values = visible_entries(viewer)
+    query = f"""
+        select 1 from entries e join seasons s on s.id = e.season_id where e.id = %s and {seen}
+        """
+    return exists(conn, query, (entry_id, *values))
 
 
 def sees_scrim(conn: Connection, viewer: Viewer, scrim_id: ScrimId) -> bool:
-    return _sees(conn, f"{SCRIM} where c.id = %s", visible_scrims(viewer), scrim_id)
+    seen, values = visible_scrims(viewer)
+    return exists(conn, f"{SCRIM} where c.id = %s and {seen}", (scrim_id, *values))
 
 
 def sees_batch(conn: Connection, viewer: Viewer, batch_id: ScrimBatchId) -> bool:
-    return _sees(conn, f"{SCRIM} where c.batch_id = %s", visible_batches(viewer), batch_id)
-
-
-def _sees(conn: Connection, query: str, condition: Condition, key: str) -> bool:
-    """Whether a row of ``query``, which ends in its ``where`` with an id, meets the condition."""
-    text, values = condition
-    return conn.execute(f"{query} and {text} limit 1", (key, *values)).fetchone() is not None
+    seen, values = visible_batches(viewer)
+    return exists(conn, f"{SCRIM} where c.batch_id = %s and {seen}", (batch_id, *values))
 
 
 SCRIM: Final = "select 1 from scrims c join seasons s on s.id = c.season_id"
@@ -288,7 +289,7 @@ def _audience(
             select 1 from leagues l where l.id = s.league_id and {league}
               and (not c.is_members_only or l.id = any (%s))
           )))
-        """,  # noqa: S608
+        """,
         (teams, teams, *league_values, roles),
     )
 
@@ -301,7 +302,7 @@ def _season_replays(viewer: Viewer, match: Literal["m", "o"]) -> Condition:
     teams, hosted = list(viewer.team_ids), _hosted_leagues(viewer)
     commented = _leagues_with(viewer, RoleScope.SEE_HIDDEN_RESULTS)
     took_part = (
-        f"exists (select 1 from seats v where v.match_id = {match}.id and v.team_id = any (%s))"  # noqa: S608
+        f"exists (select 1 from seats v where v.match_id = {match}.id and v.team_id = any (%s))"
     )
     own = f"({took_part} or l.id = any (%s))"
     return (
@@ -313,7 +314,7 @@ def _season_replays(viewer: Viewer, match: Literal["m", "o"]) -> Condition:
               select 1 from seats v where v.match_id = {match}.id and (l.id, v.team_id)
                 not in (select * from unnest(%s::text[], %s::text[]))
             )) end end)
-        """,  # noqa: S608
+        """,
         (
             *(teams, list(viewer.roles), list(viewer.roles), teams, hosted, teams, hosted),
             *(commented, *_teams_that_agreed(viewer, RoleScope.SEE_HIDDEN_RESULTS)),

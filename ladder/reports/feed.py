@@ -145,7 +145,7 @@ def _notices_query(*, is_forward: bool) -> str:
                and notices_may_see(n.user_id, e)
              order by n.created_at {order}, n.id {order}
              limit %(limit)s))
-    """  # noqa: S608
+    """
 
 
 def _results_query(*, is_forward: bool) -> str:
@@ -183,7 +183,7 @@ def _results_query(*, is_forward: bool) -> str:
            and l.id = any (%(leagues)s)
          order by r.created_at {order}, r.about {order}
          limit %(limit)s
-    """  # noqa: S608
+    """
 
 
 def _visible_leagues(conn: Connection, viewer: Viewer) -> list[LeagueId]:
@@ -194,7 +194,7 @@ def _visible_leagues(conn: Connection, viewer: Viewer) -> list[LeagueId]:
         select distinct l.id from agents a join entries e on e.agent_id = a.id
         join seasons s on s.id = e.season_id join leagues l on l.id = s.league_id
         where a.team_id = any (%s) and {seen}
-        """,  # noqa: S608
+        """,
         (sorted(viewer.team_ids), *values),
     )
     return [LeagueId(row[0]) for row in rows]

@@ -123,6 +123,6 @@ def newcomers(conn: Connection, viewer: Viewer, most: int) -> list[Newcomer]:
             where e.state = 'active' and not e.is_anchor and {seen}
             and e.activated_at > now() - interval '7 days'
             order by e.activated_at desc limit %s
-            """,  # noqa: S608
+            """,
             (*values, most),
         ).fetchall()

@@ -230,7 +230,7 @@ def list_highlights(
             partition by i.league_id order by i.score desc, i.match_id desc
           ), i.score desc, i.match_id desc
         limit %s
-        """,  # noqa: S608
+        """,
         (
             *(begin, begin + timedelta(days=1), league.id if league else None),
             *(league.id if league else None, *values, pinned, limit),

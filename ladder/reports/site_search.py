@@ -69,7 +69,7 @@ def search_names(conn: Connection, viewer: Viewer, text: str, limit: int = 20) -
             f"""
             select 'league' as kind, l.id, l.slug, l.title as name, l.game as about from leagues l
             where (l.title ilike %s or l.slug ilike %s) and {leagues}
-            """,  # noqa: S608
+            """,
             (*named, *league_values),
         ),
         (
@@ -80,7 +80,7 @@ def search_names(conn: Connection, viewer: Viewer, text: str, limit: int = 20) -
               order by e.id desc limit 1), '') as league from agents a
             join teams t on t.id = a.team_id
             where (a.name ilike %s or a.slug ilike %s) and {agents}
-            """,  # noqa: S608
+            """,
             (*league_values, *named, *agent_values),
         ),
         (
@@ -88,7 +88,7 @@ def search_names(conn: Connection, viewer: Viewer, text: str, limit: int = 20) -
             select 'team' as kind, t.id, t.slug, t.name, '' as about from teams t
             where (t.name ilike %s or t.slug ilike %s)
             and exists (select 1 from agents a where a.team_id = t.id and {agents})
-            """,  # noqa: S608
+            """,
             (*named, *agent_values),
         ),
     )
@@ -99,7 +99,7 @@ def search_names(conn: Connection, viewer: Viewer, text: str, limit: int = 20) -
                 f"""
                 select * from ({query}) f order by f.name not ilike %s, length(f.name), f.id
                 limit %s
-                """,  # noqa: S608
+                """,
                 (*values, f"{pattern}%", limit),
             )
             found += [replace(row, kind=FoundKind(row.kind)) for row in rows]
@@ -121,6 +121,6 @@ def list_visible_teams(
               and (%s or l.visibility = 'public' or l.id = any (%s))) as leagues
             from teams t join agents a on a.team_id = t.id where t.slug > %s and {seen}
             group by t.id order by t.slug limit %s
-            """,  # noqa: S608
+            """,
             (viewer.is_admin, list(viewer.roles), after, *values, limit),
         ).fetchall()

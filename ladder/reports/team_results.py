@@ -23,9 +23,11 @@ from ladder.people.records import Viewer
 MATCHES: Final = 300
 """Newest matches of each agent that are read."""
 OPPONENTS: Final = 20
-PLAYED: Final = """
+PLAYED: Final = f"""
     select distinct n.match_id from agents a cross join lateral (
-    select v.match_id from seats v where v.agent_id = a.id order by v.match_id desc limit {}) n
+      select v.match_id from seats v where v.agent_id = a.id
+      order by v.match_id desc limit {MATCHES}
+    ) n
     where a.team_id = %s
     """
 
@@ -52,10 +54,10 @@ def recent_matches(conn: Connection, viewer: Viewer, team_id: TeamId, limit: int
     seen, values = visibility.visible_matches(viewer)
     rows = conn.execute(
         f"""
-        select m.id from ({PLAYED.format(MATCHES)}) p join matches m on m.id = p.match_id
+        select m.id from ({PLAYED}) p join matches m on m.id = p.match_id
         join seasons s on s.id = m.season_id left join scrims c on c.id = m.scrim_id
         where m.kind = 'rated' and m.state = 'finished' and {seen} order by m.id desc limit %s
-        """,  # noqa: S608
+        """,
         (team_id, *values, limit),
     )
     return history.get_matches(conn, [MatchId(row[0]) for row in rows.fetchall()], viewer)
@@ -69,7 +71,7 @@ def head_to_heads(conn: Connection, viewer: Viewer, team_id: TeamId) -> list[Tea
             f"""
             with results as (select p.match_id, v.team_id, min(v.placement) as place,
               bool_or(v.agent_id in (select id from agents where team_id = %s)) as is_own
-             from ({PLAYED.format(MATCHES)}) p join matches m on m.id = p.match_id
+             from ({PLAYED}) p join matches m on m.id = p.match_id
               join seasons s on s.id = m.season_id left join scrims c on c.id = m.scrim_id
               join seats v on v.match_id = m.id
              where m.kind = 'rated' and m.state = 'finished' and {seen}
@@ -81,6 +83,6 @@ def head_to_heads(conn: Connection, viewer: Viewer, team_id: TeamId) -> list[Tea
             from results own join results other on other.match_id = own.match_id
               and own.is_own and not other.is_own join teams t on t.id = other.team_id
             group by t.id order by count(*) desc, t.id limit %s
-            """,  # noqa: S608
+            """,
             (team_id, team_id, *values, OPPONENTS),
         ).fetchall()

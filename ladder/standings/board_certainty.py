@@ -78,7 +78,7 @@ def read_certainty(
             log_no as matches, expected_order, wrong_medals from standings
             where season_id = %s and log_no > 0
             order by floor(ln(log_no) * {STEPS}), version desc
-            """,  # noqa: S608
+            """,
             (season_id,),
         ).fetchall()
     moments = tuple(sorted(found, key=lambda each: each.version))

@@ -62,7 +62,7 @@ def _update(conn: Connection, before: Board, season: BoardSeason) -> Board | Non
         f"""
         select id from teams where age(xmin) <= {SINCE}
         union all select id from agents where age(xmin) <= {SINCE} limit {MOST_NAMES}
-        """,  # noqa: S608
+        """,
         since,
     ).fetchall()
     if len(names) == MOST_NAMES:
@@ -73,7 +73,7 @@ def _update(conn: Connection, before: Board, season: BoardSeason) -> Board | Non
         with changed as materialized (select id, state from entries where season_id = %(season)s
         and (age(xmin) <= {SINCE} or team_id = any (%(named)s) or agent_id = any (%(named)s)))
         select id, state from changed
-        """,  # noqa: S608
+        """,
         {**since, "named": named},
     ).fetchall()
     shown = [entry for entry, state in found if state in ("active", "paused")]

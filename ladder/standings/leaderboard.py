@@ -194,6 +194,12 @@ class BoardHead:
     league: LeagueResource
 
 
+HEAD: Final = """
+    select s.id, s.revision, l.id, l.visibility from seasons s join leagues l on l.id = s.league_id
+    """
+CURRENT: Final = "where l.slug = %s and s.opens_at <= now() order by s.number desc limit 1"
+
+
 def board_head(conn: Connection, key: str) -> BoardHead:
     """Returns the head for a season id or, for a league slug, of its current season. One query.
 
@@ -207,13 +213,7 @@ def board_head(conn: Connection, key: str) -> BoardHead:
 
 def head_query(key: str) -> str:
     """Returns the query for the row of ``head_of_row``; its argument is the key."""
-    which = "s.id = %s"
-    if not is_id(key, "sea"):
-        which = "l.slug = %s and s.opens_at <= now() order by s.number desc limit 1"
-    return f"""
-        select s.id, s.revision, l.id, l.visibility
-        from seasons s join leagues l on l.id = s.league_id where {which}
-        """  # noqa: S608
+    return f"{HEAD} where s.id = %s" if is_id(key, "sea") else f"{HEAD} {CURRENT}"
 
 
 def head_of_row(row: tuple[Any, ...] | None) -> BoardHead | None:

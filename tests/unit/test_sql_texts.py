@@ -12,11 +12,11 @@ PACKAGES = ("ladder", "workers", "services")
 UNFINISHED = (
     "ladder/entries/",
     "ladder/leagues/",
-    "ladder/matches/",
-    "ladder/people/visibility.py",
-    "ladder/reports/",
+    "ladder/matches/history.py",
+    "ladder/matches/match_search.py",
+    "ladder/reports/feed.py",
+    "ladder/reports/site_search.py",
     "ladder/scrims/",
-    "ladder/standings/",
 )
 """Places that still build SQL from other texts."""
 STATEMENT = re.compile(r"\s*(select|insert into|update|delete from|with \w+ as)\b")
