@@ -10,8 +10,8 @@ from benchmarks.rating.board_accuracy import games_until, places, snapshot, spea
 def test_a_perfect_leaderboard_has_no_errors() -> None:
     truth = np.linspace(-2, 2, 100)
     shot = snapshot(10, View(truth + 5, np.full(100, 1e-9), truth), truth, seed=1)
-    assert (shot.rho, shot.medal_error, shot.wrong) == (1, 0, 0)
-    assert shot.sealed == shot.awarded == 40
+    assert (shot.rho, shot.medal_error, shot.sealed_wrong) == (1, 0, 0)
+    assert shot.sealed == 40
     assert shot.rank_cover == shot.score_cover == shot.top_ten == 1
 
 
@@ -19,7 +19,7 @@ def test_a_reversed_leaderboard_has_only_errors() -> None:
     truth = np.linspace(-2, 2, 100)
     shot = snapshot(10, View(-truth, np.full(100, 1e-9), -truth), truth, seed=1)
     assert (shot.rho, shot.medal_error) == (-1, 1)
-    assert shot.sealed_wrong == shot.sealed == shot.wrong == 40
+    assert shot.sealed_wrong == shot.sealed == 40
     assert shot.rank_cover < 0.03
 
 
@@ -27,11 +27,9 @@ def test_agents_closer_than_the_tie_count_as_equal() -> None:
     truth = np.linspace(-2, 2, 100)
     order = truth.copy()
     order[[89, 90]] = order[[90, 89]]  # the eleventh shown as the tenth
-    shot = snapshot(1, View(order, np.full(100, 1e-9), order), truth, seed=1)
-    assert shot.wrong == 2
-    assert (
-        snapshot(1, View(order, np.full(100, 1e-9), order), truth, 1, equal_within=0.05).wrong == 0
-    )
+    view = View(order, np.full(100, 1e-9), order)
+    assert snapshot(1, view, truth, seed=1).sealed_wrong == 1
+    assert snapshot(1, view, truth, seed=1, equal_within=0.05).sealed_wrong == 0
 
 
 def test_rho_is_the_rank_correlation() -> None:
