@@ -6,6 +6,7 @@ import math
 from itertools import product
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from estimates.comparison import (
@@ -135,9 +136,10 @@ def test_simulated_errors_stay_below_five_percent(strength: float, margin_away: 
     draw = np.random.default_rng(4)
     opponents = draw.standard_normal((400, 375, 3))
 
-    def shares(own: float) -> np.ndarray:
+    def shares(own: float) -> npt.NDArray[np.float64]:
         lead = own + draw.standard_normal((400, 375, 1)) - opponents
-        return ((lead > 0.2) + 0.5 * (np.abs(lead) <= 0.2)).mean(axis=-1)
+        beaten: npt.NDArray[np.float64] = (lead > 0.2) + 0.5 * (np.abs(lead) <= 0.2)
+        return np.mean(beaten, axis=-1, dtype=np.float64)
 
     differences = -shares(0.0) + shares(strength)
     above = log_capital(differences, 0.0, 0.2) >= math.log(1 / ERROR)
