@@ -138,8 +138,9 @@ def test_simulated_errors_stay_below_five_percent(strength: float, margin_away: 
 
     def shares(own: float) -> npt.NDArray[np.float64]:
         lead = own + draw.standard_normal((400, 375, 1)) - opponents
-        beaten: npt.NDArray[np.float64] = (lead > 0.2) + 0.5 * (np.abs(lead) <= 0.2)
-        return np.mean(beaten, axis=-1, dtype=np.float64)
+        beaten = (lead > 0.2) + 0.5 * (np.abs(lead) <= 0.2)
+        share: npt.NDArray[np.float64] = beaten.mean(axis=-1)
+        return share
 
     differences = -shares(0.0) + shares(strength)
     above = log_capital(differences, 0.0, 0.2) >= math.log(1 / ERROR)
