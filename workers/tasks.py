@@ -24,7 +24,7 @@ from sandbox.process_guard import die_with
 from workers import match_attempt
 from workers.broker import app
 from workers.liveness import record_answer, recording_answers
-from workers.pictures.drawing import draw_wanted, judge_matches
+from workers.pictures import draw_wanted, judge_matches
 from workers.result_checks import check_waiting_reports, compare_second_plays
 
 RATING_PAUSE_SECONDS = 0.25

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from PIL import Image, ImageDraw
 
-from workers.pictures.cards import Card, draw_card, font, join_titles
+from workers.pictures import Card, draw_card, font, join_titles
 
 LONG = "The open championship of all geese " * 6
 PEN = ImageDraw.Draw(Image.new("RGB", (1, 1)))

@@ -17,7 +17,7 @@ from ladder.matches import history
 from ladder.people.records import STRANGER
 from ladder.reports import highlights, next_match
 from tests.web.conftest import Site, sign_in
-from workers.pictures import drawing
+from workers import pictures
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 
@@ -26,8 +26,8 @@ ATOM = "{http://www.w3.org/2005/Atom}"
 def judged(site: Site) -> Site:
     """The site after a worker has looked at its matches."""
     with db.connect(site.database_url) as conn:
-        assert drawing.judge_matches(conn, site.blobs, lambda: False, lambda: None) > 10
-        assert drawing.judge_matches(conn, site.blobs, lambda: False, lambda: None) == 0
+        assert pictures.judge_matches(conn, site.blobs, lambda: False, lambda: None) > 10
+        assert pictures.judge_matches(conn, site.blobs, lambda: False, lambda: None) == 0
     return site
 
 
@@ -45,7 +45,7 @@ def test_lead_changes_and_closeness_come_from_the_replay(judged: Site) -> None:
         best = [seat for seat, length in enumerate(lengths) if length == max(lengths)]
         if len(best) == 1 and leads[-1:] != best:
             leads += best
-    found = drawing.judge_match(judged.blobs, match)
+    found = pictures.judge_match(judged.blobs, match)
     assert found.lead_changes == len(leads) - 1
     assert found.steps == len(frames) - 1
     assert 0 <= found.upset <= 1

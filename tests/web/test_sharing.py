@@ -22,13 +22,13 @@ from ladder.enums import ReplayVisibility
 from ladder.leagues import leagues
 from ladder.reports import pictures
 from tests.web.conftest import Site
-from workers.pictures import drawing
+from workers.pictures import MOST_CLIP_BYTES, draw_wanted, judge_matches
 
 
 def draw_all(site: Site) -> int:
     """Draw what is wanted, as the worker does."""
     with db.connect(site.database_url) as conn:
-        return drawing.draw_wanted(conn, site.blobs, lambda: False, lambda: None)
+        return draw_wanted(conn, site.blobs, lambda: False, lambda: None)
 
 
 @contextmanager
@@ -96,7 +96,7 @@ def test_cards_and_clips_are_drawn_once_and_then_kept(site: Site) -> None:
         picture = Image.open(io.BytesIO(clip.content))
         assert picture.format == form.upper()
         assert getattr(picture, "n_frames", 1) > 20
-        assert len(clip.content) <= drawing.MOST_CLIP_BYTES
+        assert len(clip.content) <= MOST_CLIP_BYTES
     path = f"/pictures/matches/{match}/card.png"
     again = get(site, path, **{"If-None-Match": cards[0].headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
@@ -105,7 +105,7 @@ def test_cards_and_clips_are_drawn_once_and_then_kept(site: Site) -> None:
 
 def test_the_page_shows_pictures_once_they_are_drawn(site: Site, browser: Browser) -> None:
     with db.connect(site.database_url) as conn:
-        drawing.judge_matches(conn, site.blobs, lambda: False, lambda: None)
+        judge_matches(conn, site.blobs, lambda: False, lambda: None)
         conn.execute("delete from pictures")  # an earlier test may have drawn them
     page = browser.new_page()
     page.goto(f"{site.address}/watch")

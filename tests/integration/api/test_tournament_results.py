@@ -17,7 +17,7 @@ from tests.integration.api.test_tournament_lists import finish, make, text_of
 from tests.integration.api.test_tournament_spoilers import make_cup, play
 from tests.integration.api.world import World
 from tests.integration.ladder.cup import worse_seed_wins
-from workers.pictures import drawing
+from workers import pictures
 
 
 @pytest.fixture
@@ -201,7 +201,7 @@ def test_card_and_embedded_player_name_only_what_a_stranger_may_know(
 ) -> None:
     last = MatchId(shown_games(world, cup, Embargo.PUBLIC, revealed)[-1])
     with world.connect() as conn:
-        card = drawing.match_card(conn, shown_publicly.public_match(conn, last))
+        card = pictures.match_card(conn, shown_publicly.public_match(conn, last))
     assert ", ".join(filter(None, (*card.within, card.above))) == f"The public league, {named}"
     answer = world.http.get("/oembed", params={"url": f"{world.http.base_url}/matches/{last}"})
     assert answer.json()["title"] == f"{card.title} (Hungry Geese) · {named}"

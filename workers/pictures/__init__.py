@@ -1,1 +1,0 @@
-"""Draws pictures of matches, agents and leagues for other sites: cards and moving clips."""
