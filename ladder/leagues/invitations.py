@@ -19,6 +19,7 @@ from ladder.database.db import (
     fetch_one,
     fetch_optional,
     insert,
+    update,
 )
 from ladder.enums import LeagueRole, Visibility
 from ladder.errors import Conflict, Invalid, NotFound
@@ -347,10 +348,7 @@ def _join_as_roster_line(
     team_id = None
     if row[1] and role is LeagueRole.COMPETITOR:
         team_id = _join_roster_team(conn, row[0], row[1], user_id)
-    conn.execute(
-        "update roster set user_id = %s, team_id = %s where invitation_id = %s",
-        (user_id, team_id, invitation_id),
-    )
+    update(conn, "roster", {"invitation_id": invitation_id}, user_id=user_id, team_id=team_id)
 
 
 def _join_roster_team(conn: Connection, league_id: LeagueId, name: str, user_id: UserId) -> TeamId:

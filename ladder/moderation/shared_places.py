@@ -14,7 +14,7 @@ from typing import Annotated, Final
 
 from pydantic import ConfigDict, Field
 
-from ladder.database.db import Connection, atomic_function, fetch, fetch_one, fetch_optional
+from ladder.database.db import Connection, atomic_function, fetch, fetch_one, fetch_optional, update
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.field_types import RECORD, KeptAs, Key, Reason, RequestModel, WordsOfPerson
 from ladder.ids import SeasonId, TeamId, UserId
@@ -129,9 +129,7 @@ def separate(
     version = _next_version(conn, season_id)
     if get_shared_place(conn, season_id, place).separated:
         raise Conflict("they have their own places already")
-    conn.execute(  # a place that no version has used yet leaves no trace in the standings
-        "update shared_places set until_version = %s where place = %s", (version - 1, place)
-    )
+    update(conn, "shared_places", {"place": place}, until_version=version - 1)
     audit_id = audit_log.record_audit(
         conn,
         season.league_id,

@@ -17,7 +17,7 @@ from egress import guarded_connections
 from egress.address import Address, AddressError, parse
 from egress.guarded_connections import Forbidden, Rules
 from ladder import ids
-from ladder.database.db import Connection, atomic_function, exists, fetch, fetch_one
+from ladder.database.db import Connection, atomic_function, exists, fetch, fetch_one, update
 from ladder.errors import Conflict, Invalid, LimitReached, NotFound
 from ladder.field_types import RECORD, RequestModel, ShownOnce
 from ladder.ids import ChannelId, DeliveryId, UserId
@@ -241,10 +241,7 @@ def create_mail_channel(conn: Connection, user_id: UserId, mail_minutes: int) ->
         raise Conflict("prove your mail address first, on the page of your account", field="form")
     present = [channel for channel in list_channels(conn, user_id) if channel.form is Form.MAIL]
     if present:
-        conn.execute(
-            "update notice_channels set mail_minutes = %s where id = %s",
-            (mail_minutes, present[0].id),
-        )
+        update(conn, "notice_channels", {"id": present[0].id}, mail_minutes=mail_minutes)
         return switch_channel(conn, user_id, present[0].id, on=True)
     _refuse_many_channels(conn, user_id)
     channel_id = ChannelId(ids.new_id("nch"))
@@ -320,8 +317,8 @@ def send_test(conn: Connection, user_id: UserId, channel_id: ChannelId) -> Deliv
     query = """insert into notice_deliveries (id, channel_id, next_at, deadline_at)
         values (%(delivery_id)s, %(channel_id)s, now(), now() + interval '10 minutes')"""
     conn.execute(query, {"delivery_id": delivery_id, "channel_id": channel_id})
-    conn.execute(
-        "update notice_channels set retry_at = null where id = %s", (channel_id,)
+    update(
+        conn, "notice_channels", {"id": channel_id}, retry_at=None
     )  # the person waits for the answer
     conn.execute("select pg_notify('peck_work', '')")
     return fetch_one(conn, Delivery, f"{DELIVERY} where d.id = %s", (delivery_id,))

@@ -134,19 +134,16 @@ def invite(
         raise Conflict(f"revoke an invitation first: the team has {MOST_OPEN} open ones")
     code = PREFIX + "".join(secrets.choice(LETTERS) for _ in range(RANDOM_CHARS))
     invitation_id = TeamInvitationId(ids.new_id("tin"))
-    conn.execute(
-        """insert into team_invitations (
-          id, team_id, user_id, hash, max_uses, created_by, expires_at)
-        values (%s, %s, %s, %s, %s, %s, %s)""",
-        (
-            invitation_id,
-            team_id,
-            user_id,
-            _hash_code(code),
-            1 if user_id else invitation.max_uses,
-            viewer.user_id,
-            until,
-        ),
+    insert(
+        conn,
+        "team_invitations",
+        id=invitation_id,
+        team_id=team_id,
+        user_id=user_id,
+        hash=_hash_code(code),
+        max_uses=1 if user_id else invitation.max_uses,
+        created_by=viewer.user_id,
+        expires_at=until,
     )
     record_team_act(conn, team_id, viewer.user_id, "invite", user_id or invitation_id)
     link = _get(conn, f"{SELECT} where i.id = %s", invitation_id)

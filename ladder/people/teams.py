@@ -8,7 +8,7 @@ from typing import Annotated, Final
 from psycopg import errors
 from pydantic import ConfigDict, Field
 
-from ladder.database.db import Connection, atomic, atomic_function, exists, fetch, fetch_one
+from ladder.database.db import Connection, atomic, atomic_function, exists, fetch, fetch_one, update
 from ladder.errors import Conflict, Forbidden, NotFound
 from ladder.field_types import Key, Name, RequestModel, Slug
 from ladder.ids import TeamId, UserId
@@ -169,10 +169,7 @@ def hand_over(conn: Connection, team_id: TeamId, to: UserId, viewer: Viewer) -> 
     if changed.rowcount == 0:
         raise NotFound("choose a member of the team", field="user")
     if to != viewer.user_id:
-        conn.execute(
-            "update memberships set is_owner = false where team_id = %s and user_id = %s",
-            (team_id, viewer.user_id),
-        )
+        update(conn, "memberships", {"team_id": team_id, "user_id": viewer.user_id}, is_owner=False)
         if viewer.user_id is not None:
             _withdraw_merges(conn, team_id, viewer.user_id)
     record_team_act(conn, team_id, viewer.user_id, "hand_over", to)

@@ -19,7 +19,7 @@ from pydantic import Field, computed_field
 
 from estimates.intervals import wilson_interval
 from ladder import ids
-from ladder.database.db import Connection, atomic_function
+from ladder.database.db import Connection, atomic_function, insert
 from ladder.entries import agents
 from ladder.enums import VoidCause
 from ladder.errors import Conflict, Invalid, NotFound
@@ -174,19 +174,15 @@ def start_batch(conn: Connection, asker: Asker, batch: NewBatch) -> Batch:
             *(today.used, today.allowed, today.resets_at),
         )
     batch_id = ScrimBatchId(ids.new_id("sbt"))
-    conn.execute(
-        """
-        insert into scrim_batches (id, season_id, team_id, requested_by, kind, games_each)
-        values (%(id)s, %(season)s, %(team)s, %(user)s, %(kind)s, %(games)s)
-        """,
-        {
-            "id": batch_id,
-            "season": asker.season.id,
-            "team": asker.team_id,
-            "user": asker.user_id,
-            "kind": batch.kind,
-            "games": batch.games,
-        },
+    insert(
+        conn,
+        "scrim_batches",
+        id=batch_id,
+        season_id=asker.season.id,
+        team_id=asker.team_id,
+        requested_by=asker.user_id,
+        kind=batch.kind,
+        games_each=batch.games,
     )
     privacy = scrims.narrow_privacy(conn, asker.season, batch.privacy)
     for pairing in plan.pairings:

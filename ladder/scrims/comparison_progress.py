@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from estimates.comparison import Verdict, picture_after
-from ladder.database.db import Connection
+from ladder.database.db import Connection, update
 from ladder.enums import VoidCause
 from ladder.errors import Conflict, NotFound
 from ladder.ids import ComparisonId, MatchId
@@ -125,19 +125,13 @@ def _count_pairs(conn: Connection, comparison: Comparison) -> Verdict | None:
             return None
         differences.append(pair.difference)
         picture = picture_after(differences, comparison.rule)
-        conn.execute(
-            """
-            update comparison_pairs
-            set difference = %(difference)s, low = %(low)s, high = %(high)s
-            where comparison_id = %(comparison)s and number = %(number)s
-            """,
-            {
-                "difference": pair.difference,
-                "low": picture.low,
-                "high": picture.high,
-                "comparison": comparison.id,
-                "number": pair.number,
-            },
+        update(
+            conn,
+            "comparison_pairs",
+            {"comparison_id": comparison.id, "number": pair.number},
+            difference=pair.difference,
+            low=picture.low,
+            high=picture.high,
         )
         if picture.verdict is not None:
             return picture.verdict
@@ -201,7 +195,7 @@ def _issue_pairs(conn: Connection, comparison: Comparison, issued: Sequence[Issu
             _row_of_pair(comparison, number, match_ids),
         )
     if comparison.waits_until is not None:
-        conn.execute("update comparisons set waits_until = null where id = %s", (comparison.id,))
+        update(conn, "comparisons", {"id": comparison.id}, waits_until=None)
 
 
 def _row_of_pair(
@@ -223,9 +217,7 @@ def _try_to_queue(
         waits_until = limit.resets_at
     except (Conflict, NotFound):  # an opponent takes no scrims now
         pass
-    conn.execute(
-        "update comparisons set waits_until = %s where id = %s", (waits_until, comparison.id)
-    )
+    update(conn, "comparisons", {"id": comparison.id}, waits_until=waits_until)
     return None
 
 
@@ -244,9 +236,7 @@ def _queue_pair(conn: Connection, comparison: Comparison, number: int) -> tuple[
             games=1,
             seeds=[plan.seed],
         )
-        conn.execute(
-            "update scrims set comparison_id = %s where id = %s", (comparison.id, scrim.id)
-        )
+        update(conn, "scrims", {"id": scrim.id}, comparison_id=comparison.id)
         rows = conn.execute("select id from matches where scrim_id = %s", (scrim.id,))
         games += [MatchId(row[0]) for row in rows]
     return games[0], games[1]

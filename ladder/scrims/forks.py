@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final
 from psycopg.types.json import Jsonb
 from pydantic import ConfigDict, Field
 
-from ladder.database.db import Connection, atomic_function
+from ladder.database.db import Connection, atomic_function, insert
 from ladder.enums import Embargo, Json, MatchKind, MatchState
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.field_types import RECORD, Key, RequestModel
@@ -229,21 +229,15 @@ def agents_for_forks(
 
 
 def _insert_fork(conn: Connection, scrim_id: ScrimId, point: ForkPoint) -> None:
-    conn.execute(
-        """
-        insert into forks (scrim_id, match_id, position, step, draws, moves)
-        values (%(scrim)s, %(match)s, %(position)s, %(step)s, %(draws)s, %(moves)s)
-        """,
-        {
-            "scrim": scrim_id,
-            "match": point.match.id,
-            "position": point.position,
-            "step": point.step,
-            "draws": point.draws,
-            "moves": Jsonb(
-                {str(seat): list(moves) for seat, moves in point.moves.items() if moves}
-            ),
-        },
+    insert(
+        conn,
+        "forks",
+        scrim_id=scrim_id,
+        match_id=point.match.id,
+        position=point.position,
+        step=point.step,
+        draws=point.draws,
+        moves=Jsonb({str(seat): list(moves) for seat, moves in point.moves.items() if moves}),
     )
 
 

@@ -14,7 +14,7 @@ from pydantic import ConfigDict, Field, StringConstraints
 
 from estimates.intervals import wilson_interval
 from ladder import ids
-from ladder.database.db import Connection, atomic_function
+from ladder.database.db import Connection, atomic_function, insert, update
 from ladder.entries import entries
 from ladder.entries.entries import USUAL_PROFILE
 from ladder.entries.records import Agent, EntryState, PauseCause
@@ -262,27 +262,21 @@ def create_scrim(
     _refuse_by_policies(conn, order, seats)
     scrim_id = ScrimId(ids.new_id("scr"))
     privacy = order.privacy
-    conn.execute(
-        """
-        insert into scrims (id, season_id, team_id, side_team_ids, requested_by, lineup, games,
-          result_audience, replay_audience, log_audience, is_members_only, batch_id)
-        values (%(id)s, %(season)s, %(team)s, %(sides)s, %(user)s, %(lineup)s, %(games)s,
-          %(results)s, %(replays)s, %(logs)s, %(is_members_only)s, %(batch)s)
-        """,
-        {
-            "id": scrim_id,
-            "season": season.id,
-            "team": team_id,
-            "sides": sorted({team_id, *(seat.team_id for seat in seats)}),
-            "user": order.asker.user_id,
-            "lineup": Jsonb(list(lineup)),
-            "games": games,
-            "results": privacy.results,
-            "replays": privacy.replays,
-            "logs": privacy.logs,
-            "is_members_only": privacy.is_members_only,
-            "batch": order.batch_id,
-        },
+    insert(
+        conn,
+        "scrims",
+        id=scrim_id,
+        season_id=season.id,
+        team_id=team_id,
+        side_team_ids=sorted({team_id, *(seat.team_id for seat in seats)}),
+        requested_by=order.asker.user_id,
+        lineup=Jsonb(list(lineup)),
+        games=games,
+        result_audience=privacy.results,
+        replay_audience=privacy.replays,
+        log_audience=privacy.logs,
+        is_members_only=privacy.is_members_only,
+        batch_id=order.batch_id,
     )
     if note is not None:
         note(scrim_id)
@@ -397,7 +391,7 @@ def cancel_scrim(conn: Connection, scrim_id: ScrimId) -> Scrim:
     playing = [MatchId(row[0]) for row in rows]
     voided = matches.void_matches(conn, playing, VoidCause.CALLED_OFF, "the scrim was cancelled")
     if voided:
-        conn.execute("update scrims set state = 'cancelled' where id = %s", (scrim.id,))
+        update(conn, "scrims", {"id": scrim.id}, state="cancelled")
     return get_scrim(conn, scrim_id)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, NoReturn
 
-from ladder.database.db import Connection, atomic_function, exists, fetch
+from ladder.database.db import Connection, atomic_function, exists, fetch, update
 from ladder.enums import Embargo, VoidCause
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import AgentId, MatchId, TournamentId, UserId
@@ -78,10 +78,7 @@ def cancel(conn: Connection, tournament: Tournament, by: UserId | None, reason: 
     """Cancels it. The caller has locked the row and checked the state."""
     _void_open_games(conn, tournament.id, VoidCause.CALLED_OFF, "the tournament was cancelled")
     tournaments.set_state(conn, tournament.id, TournamentState.CANCELLED)
-    conn.execute(
-        "update tournaments set end_reason = %s, problem = null where id = %s",
-        (reason[:500], tournament.id),
-    )
+    update(conn, "tournaments", {"id": tournament.id}, end_reason=reason[:500], problem=None)
     tournaments.record_act(conn, tournament.id, "cancel", by=by, details={"reason": reason[:500]})
 
 
@@ -182,7 +179,7 @@ def _take_out(
     )
     if changed.rowcount != 1:
         _raise_not_entered(conn, tournament.id, agent_id)
-    conn.execute("update tournaments set is_due = true where id = %s", (tournament.id,))
+    update(conn, "tournaments", {"id": tournament.id}, is_due=True)
 
 
 def correct_places(conn: Connection, tournament: Tournament) -> None:

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from ladder.database.db import Connection, atomic_function, exists, fetch_one
+from ladder.database.db import Connection, atomic_function, exists, fetch_one, update
 from ladder.enums import MatchKind, MatchState, VoidCause
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import MatchId, TournamentId, UserId
@@ -137,9 +137,7 @@ def apply_rejudgement(
         conn.execute(query, (new.match_id, old.match_id, new.match_id))
     if tournament.state is TournamentState.FINISHED:
         tournaments.set_state(conn, tournament.id, TournamentState.RUNNING)
-    conn.execute(
-        "update tournaments set is_due = true, champion = null where id = %s", (tournament.id,)
-    )
+    update(conn, "tournaments", {"id": tournament.id}, is_due=True, champion=None)
     tournaments.record_act(
         conn, tournament.id, "apply rejudgement", by=by, details={"pairing": pairing}
     )

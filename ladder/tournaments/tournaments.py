@@ -12,7 +12,7 @@ import msgspec
 from psycopg.types.json import Jsonb
 
 from ladder import ids
-from ladder.database.db import Connection, atomic_function, exists, fetch, fetch_one
+from ladder.database.db import Connection, atomic_function, exists, fetch, fetch_one, update
 from ladder.enums import Embargo, Json
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import AgentId, LeagueId, TournamentId, UserId
@@ -217,10 +217,7 @@ def resume_tournament(conn: Connection, tournament_id: TournamentId, by: UserId 
     tournament = lock_tournament_row(conn, tournament_id)
     _require_state(tournament, "resumed", TournamentState.PAUSED)
     set_state(conn, tournament_id, TournamentState.RUNNING)
-    conn.execute(
-        "update tournaments set resumes_at = null, problem = null, is_due = true where id = %s",
-        (tournament_id,),
-    )
+    update(conn, "tournaments", {"id": tournament_id}, resumes_at=None, problem=None, is_due=True)
     give_round_time(conn, tournament)
     record_act(conn, tournament_id, "resume", by=by)
 
