@@ -9,7 +9,7 @@ from ladder.entries import entries
 from ladder.ids import EntryId, TeamId
 from ladder.people import competitors, teams
 from ladder.people.records import Viewer
-from ladder.people.team_audits import record_team_act
+from ladder.people.teams import record_team_act
 
 
 @atomic_function

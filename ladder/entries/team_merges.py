@@ -24,7 +24,7 @@ from ladder.field_types import RECORD, Key, RequestModel
 from ladder.ids import SeasonId, TeamId, TeamMergeId
 from ladder.people import competitors, teams, users, visibility
 from ladder.people.records import Team, Viewer
-from ladder.people.team_audits import record_team_act
+from ladder.people.teams import record_team_act
 
 LIFE: Final = timedelta(days=7)
 """Time in which the other team can agree."""

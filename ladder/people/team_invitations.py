@@ -22,7 +22,7 @@ from ladder.field_types import RECORD, AwareDatetime, Name, RequestModel, ShownO
 from ladder.ids import TeamId, TeamInvitationId, UserId
 from ladder.people import competitors, teams, users
 from ladder.people.records import Team, Viewer
-from ladder.people.team_audits import record_team_act
+from ladder.people.teams import record_team_act
 from ladder.people.tokens import LETTERS
 
 PREFIX: Final = "team_"

@@ -8,16 +8,15 @@ from typing import Any
 from ladder.entries import team_dissolution, team_merges
 from ladder.entries.team_merges import NewTeamMerge, TeamMerge
 from ladder.ids import TeamInvitationId, UserId
-from ladder.people import administration, team_audits, team_invitations, teams
+from ladder.people import administration, team_invitations, teams
 from ladder.people.records import Team, TeamMember
-from ladder.people.team_audits import TeamAct
 from ladder.people.team_invitations import (
     MadeTeamInvitation,
     NewTeamInvitation,
     TeamCode,
     TeamInvitation,
 )
-from ladder.people.teams import NewOwner, NewTeam, NewTeamMember, TeamName
+from ladder.people.teams import NewOwner, NewTeam, NewTeamMember, TeamAct, TeamName
 from ladder.reports import team_results
 from ladder.reports.team_results import TeamRecord
 from services.http import permissions
@@ -147,7 +146,7 @@ def hand_over_team(
 )
 def list_team_acts(conn: Db, viewer: Known, team: MembersTeam, span: Paging) -> Page[TeamAct]:
     """Newest first, for members and administrators."""
-    rows = team_audits.list_team_acts(conn, team.id, after=span.after, limit=span.limit)
+    rows = teams.list_team_acts(conn, team.id, after=span.after, limit=span.limit)
     return span.page(rows, lambda row: row.id, lambda row: row)
 
 

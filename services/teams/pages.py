@@ -18,7 +18,7 @@ from ladder.ids import TeamId
 from ladder.leagues import records
 from ladder.leagues import seasons as leagues_seasons
 from ladder.leagues.records import League, Season
-from ladder.people import team_audits, team_invitations, teams, users
+from ladder.people import team_invitations, teams, users
 from ladder.people.permissions import may_see
 from ladder.people.records import Viewer
 from ladder.people.team_invitations import LONGEST_LIFE, MadeTeamInvitation, NewTeamInvitation
@@ -140,7 +140,7 @@ def team_page(
         qr=qr_code(address) if link else "",
         invitations=team_invitations.open_invitations(conn, team.id) if manages else [],
         merges=team_merges.list_merges(conn, team.id) if manages else [],
-        acts=team_audits.list_team_acts(conn, team.id, limit=ACTS_SHOWN) if is_member else [],
+        acts=teams.list_team_acts(conn, team.id, limit=ACTS_SHOWN) if is_member else [],
     )
 
 

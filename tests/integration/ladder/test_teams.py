@@ -8,7 +8,7 @@ from ladder.database.db import Connection
 from ladder.entries import entries
 from ladder.entries.team_dissolution import dissolve_team
 from ladder.errors import Conflict, Forbidden, Invalid, NotFound
-from ladder.people import team_audits, team_invitations, teams, users
+from ladder.people import team_invitations, teams, users
 from ladder.people.team_invitations import NewTeamInvitation
 from tests.integration.ladder.contest import Contest
 from tests.integration.ladder.team_people import join, names, person, viewer
@@ -21,7 +21,7 @@ def test_a_person_makes_and_renames_a_team(conn: Connection) -> None:
     renamed = teams.rename_team(conn, team.id, "Day Geese", viewer(conn, ada))
     assert (renamed.name, renamed.slug) == ("Day Geese", "day-geese")
     assert teams.make_team(conn, "Night Geese", person(conn, "bob")).slug == "night-geese"
-    assert [act.act for act in team_audits.list_team_acts(conn, team.id)] == ["rename", "create"]
+    assert [act.act for act in teams.list_team_acts(conn, team.id)] == ["rename", "create"]
 
 
 def test_a_team_name_that_looks_like_another_name_is_refused(conn: Connection) -> None:
