@@ -33,7 +33,7 @@ class ReplayVisibility(StrEnum):
 
 
 class LeagueRole(StrEnum):
-    """What each role may do stands in ``ladder.people.roles``."""
+    """What each role may do stands in ``ladder.people.records``."""
 
     HOST = "host"
     """Manages the league and its roles."""

@@ -27,8 +27,7 @@ from ladder.database.blobs import open_blobs
 from ladder.machines import connections
 from ladder.mail import MailServer
 from ladder.matches.live_matches import live_states
-from ladder.people.identity_providers import read_providers
-from ladder.people.identity_visits import ProviderClient, check_issuers
+from ladder.people.identities import ProviderClient, check_issuers, read_providers
 from ladder.people.passwords import PasswordHashing
 from ladder.settings import Settings
 from ladder.standings.board_updates import read_next_board

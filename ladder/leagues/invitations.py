@@ -32,7 +32,7 @@ from ladder.leagues.terms import Digest
 from ladder.notices.events import EventSubject, record_event
 from ladder.notices.kinds import NoticeKind
 from ladder.people import quotas, teams, users
-from ladder.people.roles import STAFF
+from ladder.people.records import STAFF
 from ladder.people.tokens import LETTERS
 from ladder.slugs import name_key
 

@@ -15,8 +15,7 @@ from ladder.ids import LeagueId, UserId
 from ladder.leagues.records import League
 from ladder.leagues.settings import LeagueChange, LeagueSettings
 from ladder.people import visibility as people_visibility
-from ladder.people.records import Viewer
-from ladder.people.roles import DUTIES, STAFF
+from ladder.people.records import DUTIES, STAFF, Viewer
 from ladder.slugs import slug_of
 
 LEAGUE: Final = " ".join(("select", ", ".join(League.model_fields), "from leagues"))

@@ -27,8 +27,7 @@ from ladder.leagues import leagues
 from ladder.leagues.records import League, Season
 from ladder.people import audit_log
 from ladder.people.permissions import may_appoint
-from ladder.people.records import Viewer
-from ladder.people.roles import ROLE, SEASON_STAFF, STAFF
+from ladder.people.records import ROLE, SEASON_STAFF, STAFF, Viewer
 
 MEMBERS: Final = " ".join(
     (

@@ -10,14 +10,8 @@ from ladder.errors import Forbidden, Invalid, NotFound
 from ladder.ids import InvitationId
 from ladder.leagues import invitations
 from ladder.mail import domain_of
-from ladder.people import (
-    identities,
-    mail_addresses,
-    passwords,
-    user_names,
-    users,
-)
-from ladder.people.identity_visits import ProvedIdentity
+from ladder.people import identities, passwords, recovery, users
+from ladder.people.identities import ProvedIdentity
 from ladder.people.records import Team, User
 from ladder.people.request_models import NewPerson, SignUp
 
@@ -40,7 +34,7 @@ def refuse_sign_up(mode: SignUpMode, asked: NewPerson) -> None:
     """
     if mode is SignUpMode.CLOSED:
         raise Forbidden("Ask the administrator for an account: nobody can sign up alone here.")
-    user_names.refuse_reserved_name(asked.name)
+    users.refuse_reserved_name(asked.name)
     if isinstance(asked, SignUp):
         passwords.refuse_weak_password(asked.password, asked.name)
 
@@ -80,7 +74,7 @@ def sign_up(
     if identity is not None:
         identities.link_identity(conn, user.id, identity)
     if address is not None:
-        mail_addresses.store_address(conn, user.id, address)
+        recovery.store_address(conn, user.id, address)
     if invitation_id is None:
         return user, users.create_own_team(conn, user.name, user.id)
     invitations.reserve_code(conn, invitation_id, user.id)

@@ -21,7 +21,7 @@ from ladder.field_types import RECORD, RequestModel
 from ladder.ids import LeagueId, UserId
 from ladder.leagues import league_blocks, leagues
 from ladder.leagues.records import League
-from ladder.people.records import Viewer
+from ladder.people.records import STAFF, Viewer
 
 REPLAYS: Final = {
     ReplayVisibility.PUBLIC: (

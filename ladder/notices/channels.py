@@ -22,7 +22,7 @@ from ladder.errors import Conflict, Invalid, LimitReached, NotFound
 from ladder.field_types import RECORD, RequestModel, ShownOnce
 from ladder.ids import ChannelId, DeliveryId, UserId
 from ladder.notices.kinds import KINDS, Form, Topic
-from ladder.people import mail_addresses
+from ladder.people import recovery
 from ladder.settings import Settings
 
 MOST_CHANNELS: Final = 10
@@ -237,7 +237,7 @@ def create_mail_channel(conn: Connection, user_id: UserId, mail_minutes: int) ->
     If there is one already, it gets the new pause and is switched on. Raises Conflict without a
     proven address.
     """
-    if mail_addresses.proven_address(conn, user_id) is None:
+    if recovery.proven_address(conn, user_id) is None:
         raise Conflict("prove your mail address first, on the page of your account", field="form")
     present = [channel for channel in list_channels(conn, user_id) if channel.form is Form.MAIL]
     if present:

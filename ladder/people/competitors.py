@@ -17,8 +17,7 @@ from ladder.database.db import Connection, fetch_optional
 from ladder.errors import Conflict, NotFound
 from ladder.ids import SeasonId, TeamId, UserId
 from ladder.people import users, visibility
-from ladder.people.records import STRANGER
-from ladder.people.roles import SEASON_STAFF
+from ladder.people.records import SEASON_STAFF, STRANGER
 
 COMPETES: Final = (
     "exists (select 1 from entries e where e.season_id = s.id and e.team_id = %(team)s"

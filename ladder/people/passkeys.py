@@ -1,21 +1,27 @@
 """Registers passkeys and signs people in with them (WebAuthn, level 2).
 
 A passkey belongs to one site: the host of the operator's ``PECK_BASE_URL``. The person's device
-verifies the person, by a finger or a number. The site stores the public key only.
+verifies the person, by a finger or a number. The site stores the public key only. What a browser
+began and must finish soon, such as the challenge of a passkey, is a step: it belongs to one browser
+and counts once.
 """
 
 from __future__ import annotations
 
+import hashlib
 import ipaddress
 import json
+import secrets
 from collections.abc import Sized
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import webauthn
 from psycopg import errors
+from psycopg.types.json import Jsonb
 from webauthn.helpers import base64url_to_bytes, parse_client_data_json
 from webauthn.helpers.structs import (
     AuthenticatorSelectionCriteria,
@@ -26,11 +32,10 @@ from webauthn.helpers.structs import (
 
 from ladder import ids
 from ladder.database.db import Connection, atomic, fetch, fetch_one
+from ladder.enums import Json
 from ladder.errors import Conflict, Invalid
 from ladder.ids import PasskeyId, UserId
-from ladder.people import sign_in_steps
 from ladder.people.records import User
-from ladder.people.sign_in_steps import StepPurpose
 
 MOST_PASSKEYS: Final = 20
 MOST_ANSWER_CHARACTERS: Final = 20_000
@@ -95,9 +100,7 @@ def begin_registration(
             PublicKeyCredentialDescriptor(id=credential_id) for credential_id in credential_ids
         ],
     )
-    sign_in_steps.begin_step(
-        conn, StepPurpose.ADD_PASSKEY, options.challenge, browser, user_id=user.id
-    )
+    begin_step(conn, StepPurpose.ADD_PASSKEY, options.challenge, browser, user_id=user.id)
     answer: dict[str, Any] = json.loads(webauthn.options_to_json(options))
     return answer
 
@@ -156,7 +159,7 @@ def begin_sign_in(
         ],
         user_verification=UserVerificationRequirement.REQUIRED,
     )
-    sign_in_steps.begin_step(conn, _purpose(user_id), options.challenge, browser, user_id=user_id)
+    begin_step(conn, _purpose(user_id), options.challenge, browser, user_id=user_id)
     answer: dict[str, Any] = json.loads(webauthn.options_to_json(options))
     return answer
 
@@ -228,9 +231,9 @@ def _finish_challenge(
         challenge = parse_client_data_json(base64url_to_bytes(text)).challenge
     except Exception:  # hostile bytes
         raise Invalid("passkey", BROKEN) from None
-    step = sign_in_steps.finish_step(conn, purpose, challenge, browser)
+    step = finish_step(conn, purpose, challenge, browser)
     if step.user_id != user_id:
-        raise Invalid("state", sign_in_steps.WRONG_STEP)
+        raise Invalid("state", WRONG_STEP)
     return challenge
 
 
@@ -273,3 +276,72 @@ def _credential_ids(conn: Connection, user_id: UserId) -> list[bytes]:
         "select credential_id from passkeys where user_id = %s order by id", (user_id,)
     )
     return [bytes(row[0]) for row in rows]
+
+
+LIFE: Final = timedelta(minutes=10)
+WRONG_STEP: Final = "begin again: this attempt is too old, was finished before, or began elsewhere"
+
+
+class StepPurpose(StrEnum):
+    """What a step is for."""
+
+    ADD_PASSKEY = "add_passkey"
+    PASSKEY_SIGN_IN = "passkey_sign_in"
+    PASSKEY_CONFIRMATION = "passkey_confirmation"
+    PROVIDER = "provider"
+    """A visit to an identity provider."""
+    IDENTITY_SIGN_UP = "identity_sign_up"
+    """A new person with a proven identity chooses a name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step that was just finished."""
+
+    user_id: UserId | None
+    details: dict[str, Json]
+
+
+def new_secret() -> str:
+    """Returns a secret for a step."""
+    return secrets.token_urlsafe(32)
+
+
+def begin_step(
+    conn: Connection,
+    purpose: StepPurpose,
+    secret: bytes,
+    browser: bytes,
+    user_id: UserId | None = None,
+    details: dict[str, Json] | None = None,
+) -> None:
+    """Stores a step for ten minutes. ``browser`` is a digest of the browser's cookie."""
+    delete_expired_steps(conn)
+    query = """insert into sign_in_steps (hash, purpose, browser, user_id, details, expires_at)
+        values (%s, %s, %s, %s, %s, now() + %s)"""
+    conn.execute(query, (_digest(secret), purpose, browser, user_id, Jsonb(details or {}), LIFE))
+
+
+def delete_expired_steps(conn: Connection) -> int:
+    """Deletes steps that nobody can finish any more; returns how many."""
+    return conn.execute("delete from sign_in_steps where expires_at < now()").rowcount
+
+
+def finish_step(conn: Connection, purpose: StepPurpose, secret: bytes, browser: bytes) -> Step:
+    """Returns the step with this secret and deletes it.
+
+    Raises Invalid for an unknown, expired or finished step, and for one of another browser.
+    """
+    row = conn.execute(
+        """delete from sign_in_steps
+        where hash = %(hash)s and purpose = %(purpose)s and browser = %(browser)s
+          and expires_at > now() returning user_id, details""",
+        {"hash": _digest(secret), "purpose": purpose, "browser": browser},
+    ).fetchone()
+    if row is None:
+        raise Invalid("state", WRONG_STEP)
+    return Step(row[0], row[1])
+
+
+def _digest(secret: bytes) -> bytes:
+    return hashlib.sha256(secret).digest()

@@ -41,7 +41,7 @@ from __future__ import annotations
 
 from ladder.enums import Visibility
 from ladder.ids import LeagueId, TeamId
-from ladder.people.records import Viewer
+from ladder.people.records import STAFF, RoleScope, Viewer, has_scope
 from ladder.people.resources import (
     LeagueResource,
     LogResource,
@@ -51,7 +51,6 @@ from ladder.people.resources import (
     SubmissionResource,
     TeamPrivateResource,
 )
-from ladder.people.roles import STAFF, RoleScope, has_scope
 
 
 def may_see(viewer: Viewer, resource: Resource) -> bool:

@@ -1,6 +1,7 @@
-"""Limits what a person or a team may create in a UTC day, beyond limits of seasons.
+"""Settings of the instance, and limits of what a person or a team may create in a UTC day.
 
-The constants are defaults: administrators change them while the instance runs.
+Administrators change both while the instance runs. Without their choice, the constants here and
+``PECK_SIGN_UP`` count.
 
 Call each function after the creation, in its transaction; the count includes the new row. The
 function locks the owner's row, so simultaneous requests are counted in turn.
@@ -12,11 +13,14 @@ from datetime import datetime
 from typing import Final
 
 from psycopg import sql
+from psycopg.types.json import Jsonb
 
-from ladder.database.db import Connection, fetch_one
+from ladder.database.db import Connection, atomic_function, fetch_one
+from ladder.enums import Json
 from ladder.errors import LimitReached
 from ladder.ids import LeagueId, TeamId, UserId
-from ladder.people.instance_settings import QUOTA, read_setting
+from ladder.people import audit_log
+from ladder.people.records import Viewer
 
 TOKENS: Final = 100
 LEAGUES: Final = 20
@@ -109,3 +113,43 @@ def _refuse_above(conn: Connection, name: str, limit: str, count: int) -> None:
     if count > allowed:
         query = "select date_trunc('day', now(), 'utc') + interval '1 day'"
         raise LimitReached(limit, allowed, allowed, fetch_one(conn, datetime, query))
+
+
+SIGN_UP: Final = "sign_up"
+QUOTA: Final = "quota."
+"""Prefix of a quota's name."""
+
+
+def read_setting(conn: Connection, name: str) -> Json:
+    """Returns what an administrator chose; None: the default counts."""
+    row = conn.execute("select value from instance_settings where name = %s", (name,)).fetchone()
+    return None if row is None else row[0]
+
+
+def read_settings(conn: Connection) -> dict[str, Json]:
+    """Returns everything that administrators chose, by name."""
+    return dict(conn.execute("select name, value from instance_settings").fetchall())
+
+
+@atomic_function
+def change_setting(conn: Connection, by: Viewer, name: str, value: Json) -> None:
+    """Sets a value, or goes back to the default (None). Writes an audit entry.
+
+    The caller has checked the value.
+    """
+    if value is None:
+        conn.execute("delete from instance_settings where name = %s", (name,))
+    else:
+        query = """insert into instance_settings (name, value, changed_by)
+            values (%(name)s, %(value)s, %(user_id)s)
+            on conflict (name) do update set value = excluded.value,
+              changed_by = excluded.changed_by, changed_at = now()"""
+        conn.execute(query, {"name": name, "value": Jsonb(value), "user_id": by.user_id})
+    audit_log.record_audit(
+        conn,
+        None,
+        by=by.user_id,
+        act="setting",
+        subject=name,
+        reason="back to the default" if value is None else f"set to {value}",
+    )

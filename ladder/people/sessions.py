@@ -1,4 +1,4 @@
-"""Creates, checks, lists and revokes sessions: browsers that are signed in.
+"""Creates, checks, lists and revokes sessions (browsers that are signed in), and blocks people.
 
 The browser's cookie holds a random key; the row holds its SHA-256. A session made with a token has
 the token's scopes and ends with it. Any other session has all scopes. The row also says when and by
@@ -17,11 +17,11 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from ladder import ids
-from ladder.database.db import Connection, exists, fetch
+from ladder.database.db import Connection, exists, fetch, fetch_optional
 from ladder.errors import Forbidden, NotFound
 from ladder.field_types import RECORD
 from ladder.ids import SessionId, TokenId, UserId
-from ladder.people import account_blocks, users
+from ladder.people import tokens, users
 from ladder.people.records import Viewer
 from ladder.people.tokens import SCOPES
 
@@ -66,7 +66,7 @@ def create_session(
     """Creates a session; returns the key for the cookie. With ``token_id`` it ends with the
     token, and the token is its method.
     """
-    account_blocks.refuse_blocked_account(conn, user_id)
+    refuse_blocked_account(conn, user_id)
     conn.execute(
         "delete from sessions where user_id = %s and expires_at < now() - interval '30 days'",
         (user_id,),
@@ -156,3 +156,24 @@ def revoke_other_sessions(conn: Connection, user_id: UserId, kept: SessionId | N
 
 def _hash_key(key: str) -> bytes:
     return hashlib.sha256(key.encode()).digest()
+
+
+def reason_of_block(conn: Connection, user_id: UserId) -> str | None:
+    """Returns why this person is blocked; None if the person is not."""
+    return fetch_optional(
+        conn, str, "select reason from user_blocks where user_id = %s", (user_id,)
+    )
+
+
+def refuse_blocked_account(conn: Connection, user_id: UserId) -> None:
+    """Raises Forbidden with the reason if this person is blocked."""
+    reason = reason_of_block(conn, user_id)
+    if reason is not None:
+        raise Forbidden(f"Ask an administrator: your account is blocked. The reason: {reason}")
+
+
+def refuse_blocked_token(conn: Connection, text: str) -> None:
+    """Raises Forbidden with the reason if this is a token of a blocked person, valid or not."""
+    owner = tokens.owner_of_token(conn, text)
+    if owner is not None:
+        refuse_blocked_account(conn, owner)

@@ -1,4 +1,4 @@
-"""Makes, names and hands over teams, and changes their members."""
+"""Makes, names and hands over teams, changes their members, and keeps what people did with them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ladder.enums import Json
 from ladder.errors import Conflict, Forbidden, NotFound
 from ladder.field_types import RECORD, Key, Name, RequestModel, Slug
 from ladder.ids import TeamId, UserId
-from ladder.people import competitors, user_names, users
+from ladder.people import competitors, users
 from ladder.people.records import Team, TeamMember, Viewer
 
 MOST_TEAMS: Final = 20
@@ -222,14 +222,14 @@ def _refuse_name(
     conn: Connection, name: str, by: UserId | None, team_id: TeamId | None = None
 ) -> None:
     """Raises Invalid for a reserved name, Conflict for the name of a person outside the team."""
-    user_names.refuse_reserved_name(name)
+    users.refuse_reserved_name(name)
     other = exists(
         conn,
         """select 1 from users u
         where u.look_alike = %(look_alike)s and u.erased_at is null and u.id <> %(id)s
           and not exists (
             select 1 from memberships m where m.team_id = %(team_id)s and m.user_id = u.id)""",
-        {"look_alike": user_names.look_alike_key(name), "id": by or "", "team_id": team_id or ""},
+        {"look_alike": users.look_alike_key(name), "id": by or "", "team_id": team_id or ""},
     )
     if other:
         raise Conflict(

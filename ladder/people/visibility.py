@@ -12,9 +12,8 @@ from typing import Any, Final, Literal
 
 from ladder.database.db import Connection, exists
 from ladder.ids import AgentId, EntryId, ScrimBatchId, ScrimId, TeamId
-from ladder.people.records import Viewer
+from ladder.people.records import RoleScope, Viewer, has_scope
 from ladder.people.resources import HIDDEN_SECONDS
-from ladder.people.roles import RoleScope, has_scope
 
 Condition = tuple[str, tuple[Any, ...]]
 EVERYTHING: Final[Condition] = ("true", ())

@@ -15,8 +15,7 @@ from ladder.database.db import Connection
 from ladder.entries import team_merges
 from ladder.field_types import RECORD
 from ladder.people import team_invitations
-from ladder.people.records import Viewer
-from ladder.people.roles import RoleScope, has_scope
+from ladder.people.records import RoleScope, Viewer, has_scope
 from ladder.scrims import requests
 
 ROWS: Final = f"""

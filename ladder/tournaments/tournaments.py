@@ -19,8 +19,7 @@ from ladder.ids import AgentId, LeagueId, TournamentId, UserId
 from ladder.leagues.records import League, Season
 from ladder.notices.events import EventSubject, record_event
 from ladder.notices.kinds import NoticeKind
-from ladder.people.records import Viewer
-from ladder.people.roles import RoleScope, has_scope
+from ladder.people.records import RoleScope, Viewer, has_scope
 from ladder.people.visibility import visible_leagues
 from ladder.tournaments.formats.draw import commitment, new_seed
 from ladder.tournaments.formats.plan import Plan, check_plan, decode_plan, encode_plan

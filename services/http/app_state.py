@@ -14,7 +14,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 from ladder.database import db
 from ladder.database.blobs import Blobs
 from ladder.database.db import Connection
-from ladder.people.identity_visits import ProviderClient
+from ladder.people.identities import ProviderClient
 from ladder.people.passwords import PasswordHashing
 from ladder.settings import Settings
 from services.http.attempt_limits import AttemptLimits

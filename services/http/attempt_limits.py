@@ -20,7 +20,7 @@ from limits.errors import StorageError
 from limits.storage import MemoryStorage, RedisStorage
 from limits.strategies import FixedWindowRateLimiter
 
-from ladder.people.user_names import look_alike_key
+from ladder.people.users import look_alike_key
 from services.http.problems import ProblemError
 
 T = TypeVar("T")

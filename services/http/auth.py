@@ -16,7 +16,7 @@ from fastapi import Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer, SecurityScopes
 
 from ladder.errors import Forbidden
-from ladder.people import account_blocks, tokens, users
+from ladder.people import sessions, tokens, users
 from ladder.people.records import STRANGER, Viewer
 from services.http.app_state import Db
 from services.http.problems import ProblemError
@@ -57,7 +57,7 @@ def viewer_of_token(request: Request, conn: Db, credentials: Credentials) -> Vie
         return STRANGER
     viewer = users.viewer_of_token(conn, credentials.credentials)
     if viewer is None:
-        account_blocks.refuse_blocked_token(conn, credentials.credentials)
+        sessions.refuse_blocked_token(conn, credentials.credentials)
         raise ProblemError("unauthorized", "Check the token: it is mistyped, expired or revoked.")
     return viewer
 

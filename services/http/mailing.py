@@ -21,7 +21,7 @@ from ladder.database.db import Connection
 from ladder.errors import LadderError
 from ladder.ids import UserId
 from ladder.mail import MailError, MailServer
-from ladder.people import mail_addresses
+from ladder.people import recovery
 
 AT_A_TIME: Final = 2
 MOST_WAITING: Final = 200
@@ -78,7 +78,7 @@ def tell_change(request: Request, conn: Connection, user_id: UserId, change: str
     """Tells the person of a change of the account, if they proved a mail address."""
     if request.app.state.peck.mailer is None:
         return
-    address = mail_addresses.proven_address(conn, user_id)
+    address = recovery.proven_address(conn, user_id)
     if address is not None:
         tell(request, address, change)
 

@@ -32,8 +32,7 @@ from ladder.leagues.records import League, Season
 from ladder.matches import history
 from ladder.matches.records import Match
 from ladder.people import permissions, resources, users, visibility
-from ladder.people.records import Team, Viewer
-from ladder.people.roles import STAFF, RoleScope, has_scope
+from ladder.people.records import STAFF, RoleScope, Team, Viewer, has_scope
 from ladder.scrims import batches, comparisons, scrims
 from ladder.scrims import requests as scrim_requests
 from ladder.scrims.batches import Batch

@@ -7,8 +7,8 @@ from typing import Final
 from fastapi import Request
 
 from ladder.leagues.sign_up import SignUpMode
-from ladder.people.identity_providers import is_loopback
-from ladder.people.instance_settings import SIGN_UP, read_setting
+from ladder.people.identities import is_loopback
+from ladder.people.quotas import SIGN_UP, read_setting
 from services.http.app_state import State, app_state_of, read_rows
 from services.http.problems import ProblemError
 

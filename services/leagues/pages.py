@@ -40,8 +40,7 @@ from ladder.matches import history
 from ladder.matches.records import Match
 from ladder.matches.workers import live_workers
 from ladder.people.permissions import may_appoint, may_manage, may_see
-from ladder.people.records import Viewer
-from ladder.people.roles import STAFF
+from ladder.people.records import STAFF, Viewer
 from ladder.reports import season_health
 from ladder.sizes import size_text
 from ladder.standings.board_ranking import Board

@@ -17,7 +17,6 @@ from ladder.people import (
     administration,
     audit_log,
     device_logins,
-    instance_settings,
     quotas,
     recovery,
     sessions,
@@ -26,7 +25,7 @@ from ladder.people import (
 )
 from ladder.people.administration import AccountRow, NewUser
 from ladder.people.audit_log import AuditEntry
-from ladder.people.instance_settings import QUOTA, SIGN_UP
+from ladder.people.quotas import QUOTA, SIGN_UP
 from ladder.people.records import Team, User
 from ladder.people.request_models import NewToken, SignUp
 from ladder.people.sessions import Session
@@ -361,14 +360,14 @@ def change_instance_settings(
         names = ", ".join(quotas.default_quotas())
         raise Invalid("quotas", f"choose from {names}; {unknown[0]!r} is not one")
     if "sign_up" in change.model_fields_set:
-        instance_settings.change_setting(conn, viewer, SIGN_UP, change.sign_up)
+        quotas.change_setting(conn, viewer, SIGN_UP, change.sign_up)
     for name, allowed in change.quotas.items():
-        instance_settings.change_setting(conn, viewer, f"{QUOTA}{name}", allowed)
+        quotas.change_setting(conn, viewer, f"{QUOTA}{name}", allowed)
     return settings_of_instance(conn, app_state)
 
 
 def settings_of_instance(conn: Connection, app_state: State) -> InstanceSettings:
-    chosen = instance_settings.read_settings(conn)
+    chosen = quotas.read_settings(conn)
     allowed = {
         name: chosen.get(f"{QUOTA}{name}", default)
         for name, default in quotas.default_quotas().items()

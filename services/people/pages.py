@@ -13,9 +13,9 @@ from ladder.errors import NotFound
 from ladder.field_types import KEY, RequestModel
 from ladder.ids import UserId
 from ladder.leagues.sign_up import SignUpMode
-from ladder.people import administration, instance_settings, quotas, sessions, tokens
+from ladder.people import administration, quotas, sessions, tokens
 from ladder.people.administration import AccountRow
-from ladder.people.instance_settings import QUOTA, SIGN_UP
+from ladder.people.quotas import QUOTA, SIGN_UP
 from ladder.people.users import teams_of
 from services.http.app_state import AppState, Db
 from services.http.auth import Admin
@@ -54,7 +54,7 @@ SettingsForm = create_model("SettingsForm", __base__=ChangedSettings, **QUOTA_FI
 
 def chosen_settings(conn: Connection) -> dict[str, Any]:
     """What administrators chose; None where the default counts."""
-    chosen = instance_settings.read_settings(conn)
+    chosen = quotas.read_settings(conn)
     allowed = {name: chosen.get(f"{QUOTA}{name}") for name in quotas.default_quotas()}
     return {"sign_up": chosen.get(SIGN_UP), **allowed}
 

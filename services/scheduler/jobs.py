@@ -21,7 +21,7 @@ from ladder.machines import checks, lease_blobs, machines
 from ladder.matches import lease, matches, workers
 from ladder.moderation import rejudgements
 from ladder.notices import deliveries
-from ladder.people import one_time_links, sign_in_steps
+from ladder.people import one_time_links, passkeys
 from ladder.privacy import erasing
 from ladder.ratings import standing_versions
 from ladder.reports import alarm_notices, season_health
@@ -200,7 +200,7 @@ def delete_old_rows(conn: db.Connection) -> dict[str, int]:
     with conn.transaction():
         old_notices = deliveries.delete_old(conn)
     with conn.transaction():
-        steps = sign_in_steps.delete_expired_steps(conn)
+        steps = passkeys.delete_expired_steps(conn)
         links = one_time_links.delete_old_links(conn)
     with conn.transaction():
         ended_shows = shows.delete_expired_shows(conn)

@@ -11,11 +11,11 @@ from ladder.database.db import Connection
 from ladder.errors import ConfirmationNeeded, Conflict, Invalid, LadderError, NotFound
 from ladder.ids import IdentityId, UserId
 from ladder.leagues import sign_up as leagues_sign_up
-from ladder.people import confirmation, credentials, identities, sessions, sign_in_steps
-from ladder.people.identity_visits import ProvedIdentity, ProviderClient, ProviderError
+from ladder.people import confirmation, identities, passkeys, sessions
+from ladder.people.identities import ProvedIdentity, ProviderClient, ProviderError
+from ladder.people.passkeys import Step, StepPurpose
 from ladder.people.request_models import NewPerson
 from ladder.people.sessions import SignInMethod
-from ladder.people.sign_in_steps import Step, StepPurpose
 from services.http import mailing, sign_up_mode
 from services.http.app_state import AppState, Db, State, app_state_of, transaction
 from services.http.attempt_limits import Limits
@@ -103,7 +103,7 @@ def begin_visit(
         return provider_problem(request, error)
     kept = {**details, "key": key, "nonce": visit.nonce, "verifier": visit.verifier}
     with transaction(app_state) as conn:
-        sign_in_steps.begin_step(
+        passkeys.begin_step(
             conn,
             StepPurpose.PROVIDER,
             visit.state.encode(),
@@ -133,11 +133,11 @@ def finish_visit(
     with transaction(app_state) as conn:
         viewer = session.visitor_of_request(request, conn)
         try:
-            step = sign_in_steps.finish_step(
+            step = passkeys.finish_step(
                 conn, StepPurpose.PROVIDER, state.encode(), session.browser_digest(request)
             )
             if step.details["key"] != key or step.user_id not in (None, viewer.user_id):
-                raise Invalid("state", sign_in_steps.WRONG_STEP)
+                raise Invalid("state", passkeys.WRONG_STEP)
         except Invalid as refused:
             return visit_problem(request, refused.message)
     if iss and iss != provider.issuer:
@@ -184,9 +184,9 @@ def name_page(
     """The form in which a new person chooses a name. It keeps the proven identity."""
     mode = sign_up_mode.sign_up_mode(request)
     if mode is not leagues_sign_up.SignUpMode.CLOSED:
-        form.values["state"] = sign_in_steps.new_secret()
+        form.values["state"] = passkeys.new_secret()
         with transaction(app_state) as conn:
-            sign_in_steps.begin_step(
+            passkeys.begin_step(
                 conn,
                 StepPurpose.IDENTITY_SIGN_UP,
                 form.values["state"].encode(),
@@ -211,7 +211,7 @@ def sign_up(request: Request, app_state: AppState, sent: forms.Sent) -> Response
     app_state.attempts.count(request, Limits.SIGN_UP)
     with transaction(app_state) as conn:
         try:
-            step = sign_in_steps.finish_step(
+            step = passkeys.finish_step(
                 conn,
                 StepPurpose.IDENTITY_SIGN_UP,
                 form.values["state"].encode("utf-8", "replace"),
@@ -256,7 +256,7 @@ def link_or_confirm(
     with transaction(app_state) as conn:
         viewer = session.visitor_of_request(request, conn)
         if viewer.user_id is None or viewer.user_id != step.user_id:
-            return visit_problem(request, sign_in_steps.WRONG_STEP)
+            return visit_problem(request, passkeys.WRONG_STEP)
         sessions.require_full_session(conn, viewer, request.state.session_id)
         if step.details["reason"] == "confirm":
             return confirm_by_identity(request, conn, viewer.user_id, step, proved)
@@ -295,7 +295,7 @@ def unlink(
     """Unlinks an identity, unless it is the last credential."""
     user_id = UserId(str(viewer.user_id))
     try:
-        credentials.remove_identity(conn, user_id, IdentityId(identity), app_state.issuers)
+        confirmation.remove_identity(conn, user_id, IdentityId(identity), app_state.issuers)
     except Conflict as error:
         wrong = {"identity": formatting.sentence(error.message)}
         return settings_page(request, conn, viewer, wrong=wrong)

@@ -12,7 +12,7 @@ from fastapi.responses import JSONResponse
 
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import PasskeyId, UserId
-from ladder.people import confirmation, credentials, passkeys, users
+from ladder.people import confirmation, passkeys, users
 from ladder.people.passkeys import MOST_ANSWER_CHARACTERS, PasskeySite
 from ladder.people.sessions import SignInMethod
 from services.http import mailing
@@ -105,7 +105,7 @@ def remove_passkey(
     """Removes a passkey, unless it is the last credential."""
     user_id = UserId(str(viewer.user_id))
     try:
-        credentials.remove_passkey(conn, user_id, PasskeyId(passkey), app_state.issuers)
+        confirmation.remove_passkey(conn, user_id, PasskeyId(passkey), app_state.issuers)
     except Conflict as error:
         wrong = {"passkey": formatting.sentence(error.message)}
         return settings_page(request, conn, viewer, wrong=wrong)

@@ -12,8 +12,8 @@ from ladder.errors import Invalid, LadderError, NotFound
 from ladder.ids import TokenId, UserId
 from ladder.leagues.sign_up import SignUpMode
 from ladder.mail import domain_of, normal_address
-from ladder.people import account_blocks, mail_addresses, one_time_links, passkeys, tokens
-from ladder.people.identity_providers import IdentityProvider
+from ladder.people import one_time_links, passkeys, recovery, sessions, tokens
+from ladder.people.identities import IdentityProvider
 from ladder.people.one_time_links import LinkPurpose
 from ladder.people.request_models import SignUp
 from ladder.people.sessions import SignInMethod
@@ -57,7 +57,7 @@ def sign_in(
         app_state.attempts.check(request, Limits.SIGN_IN)
         with transaction(app_state) as conn:
             valid_token = tokens.valid_token(conn, token.strip())
-            account_blocks.refuse_blocked_token(conn, token.strip())
+            sessions.refuse_blocked_token(conn, token.strip())
         if valid_token is None:
             app_state.attempts.count(request, Limits.SIGN_IN)
             return sign_in_page(request, onward, wrong_token=form_texts.LOGIN_FAILED)
@@ -212,10 +212,8 @@ def mail_sign_up_link(
         if domain_of(normal) not in domains:
             return
         with transaction(app_state) as conn:
-            sent = one_time_links.count_links_to(
-                conn, normal, LinkPurpose.SIGN_UP, mail_addresses.HOUR
-            )
-            if sent >= mail_addresses.MAILS_AN_HOUR:
+            sent = one_time_links.count_links_to(conn, normal, LinkPurpose.SIGN_UP, recovery.HOUR)
+            if sent >= recovery.MAILS_AN_HOUR:
                 return
             _, secret = one_time_links.create_link(conn, LinkPurpose.SIGN_UP, address=normal)
         mailer.send_link(normal, SIGN_UP_SUBJECT, f"/sign-up/with/{secret}", SIGN_UP_TEXT)

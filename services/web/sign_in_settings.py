@@ -12,10 +12,8 @@ from ladder.errors import Conflict, Invalid, LadderError, LimitReached, NotFound
 from ladder.ids import SessionId, TokenId, UserId
 from ladder.people import (
     identities,
-    mail_addresses,
     one_time_links,
     passkeys,
-    password_changes,
     passwords,
     recovery,
     sessions,
@@ -83,14 +81,14 @@ def settings_page(
         wrong=wrong or {},
         sent_to=sent_to,
         has_password=passwords.has_password(conn, user_id),
-        asks_present=password_changes.asks_present_password(conn, viewer, request.state.session_id),
+        asks_present=passwords.asks_present_password(conn, viewer, request.state.session_id),
         passkeys=passkeys.list_passkeys(conn, user_id),
         passkey_site=passkeys.site_of(app_state.settings.base_url),
         identities=identities.list_identities(conn, user_id),
         providers=[client.provider for client in app_state.providers.values()],
         codes=recovery.count_unused_codes(conn, user_id),
         has_mail=app_state.mailer is not None,
-        address=mail_addresses.proven_address(conn, user_id),
+        address=recovery.proven_address(conn, user_id),
         sessions=sessions.list_sessions(conn, user_id),
         session_id=request.state.session_id,
         tokens=[token for token in tokens.list_tokens(conn, user_id) if not token.revoked_at],
@@ -110,7 +108,7 @@ def change_password(
     present, new = (str(sent.get(name, ""))[:1000] for name in ("present", "password"))
     revokes_tokens = sent.get("revoke_tokens") == "true"
     with transaction(app_state) as conn:
-        asks_present = password_changes.require_change(conn, viewer, request.state.session_id)
+        asks_present = passwords.require_change(conn, viewer, request.state.session_id)
     try:
         if asks_present and (
             sign_in.user_of_password(request, app_state, viewer.name, present) != user_id
@@ -124,7 +122,7 @@ def change_password(
         with transaction(app_state) as conn:
             return settings_page(request, conn, viewer, form=form)
     with transaction(app_state) as conn:
-        password_changes.change_password(
+        passwords.change_password(
             conn, user_id, request.state.session_id, hashed, revokes_tokens=revokes_tokens
         )
         mailing.tell_change(request, conn, user_id, "Your password was changed.")
@@ -167,7 +165,7 @@ def request_address(
     if mailer is None:
         raise NotFound
     try:
-        normal, secret = mail_addresses.request_address(conn, user_id, address.strip())
+        normal, secret = recovery.request_address(conn, user_id, address.strip())
     except (Invalid, LimitReached) as error:
         return settings_page(request, conn, viewer, wrong={"address": error.message})
     text = "With this link you confirm that this mail address is yours. It is valid for 24 hours."
@@ -180,7 +178,7 @@ def remove_address(request: Request, viewer: ConfirmedVisitor, conn: Db) -> Resp
     """Forgets the visitor's mail address."""
     user_id = UserId(str(viewer.user_id))
     mailing.tell_change(request, conn, user_id, "This mail address was removed.")
-    mail_addresses.remove_address(conn, user_id)
+    recovery.remove_address(conn, user_id)
     return redirect(f"{PAGE}#mail")
 
 
@@ -209,10 +207,10 @@ def show_link(request: Request, conn: Db, viewer: Known, secret: Secret) -> Resp
 def prove_address(request: Request, viewer: FullVisitor, conn: Db, secret: Secret) -> Response:
     """Stores the address."""
     user_id = UserId(str(viewer.user_id))
-    before = mail_addresses.proven_address(conn, user_id)
+    before = recovery.proven_address(conn, user_id)
     try:
         with conn.transaction():
-            address = mail_addresses.prove_address(conn, user_id, secret)
+            address = recovery.prove_address(conn, user_id, secret)
     except (NotFound, Conflict) as error:
         status = 409 if isinstance(error, Conflict) else 404
         return link_page(request, wrong=error.message, status=status)

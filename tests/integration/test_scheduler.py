@@ -9,9 +9,9 @@ from ladder.database.db import Connection
 from ladder.leagues import seasons
 from ladder.matches import history, wake_up_messages, workers
 from ladder.moderation import rejudgements, result_search
-from ladder.people import one_time_links, sign_in_steps, users
+from ladder.people import one_time_links, passkeys, users
 from ladder.people.one_time_links import LinkPurpose
-from ladder.people.sign_in_steps import StepPurpose
+from ladder.people.passkeys import StepPurpose
 from ladder.ratings import fitting, live_ratings
 from services.scheduler import jobs
 from services.scheduler.wake_messages import WakeMessages
@@ -169,7 +169,7 @@ def test_old_idempotency_answers_are_dropped(conn: Connection) -> None:
     workers.register_worker(conn, hello("long gone"))
     conn.execute("update workers set seen_at = now() - interval '2 days' where id = 'long gone'")
     for purpose, minutes in ((StepPurpose.ADD_PASSKEY, 0), (StepPurpose.PROVIDER, 11)):
-        sign_in_steps.begin_step(conn, purpose, purpose.encode(), b"a browser", user.id)
+        passkeys.begin_step(conn, purpose, purpose.encode(), b"a browser", user.id)
         conn.execute(
             "update sign_in_steps set expires_at = expires_at - make_interval(mins => %s)"
             " where purpose = %s",

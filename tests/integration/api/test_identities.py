@@ -18,7 +18,6 @@ from fastapi import FastAPI
 from joserfc.jwk import ECKey
 
 from ladder.database import db
-from ladder.people import identity_visits
 from ladder.settings import Settings
 from services.app import create_app
 from tests.integration.api.identity_site import CLIENT
@@ -111,7 +110,7 @@ def test_a_provider_with_new_keys_is_read_again(
     assert "Choose a name" in visit_liar(browser, liar).text
     monkeypatch.setattr(liar, "key", ECKey.generate_key("P-256", {"kid": "two"}))
     liar.signing_key = liar.key
-    monkeypatch.setattr(identity_visits, "REFRESH_SECONDS", 0.0)
+    monkeypatch.setattr(identities, "REFRESH_SECONDS", 0.0)
     assert "Choose a name" in visit_liar(browser, liar).text
 
 
@@ -119,7 +118,7 @@ def test_a_provider_with_new_keys_is_read_again(
 def test_a_provider_that_does_not_answer_is_named(
     browser: httpx.Client, liar: LyingProvider, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(identity_visits, "CALL_SECONDS", 0.2)
+    monkeypatch.setattr(identities, "CALL_SECONDS", 0.2)
     liar.pause_seconds = 1.0
     for _ in range(2):  # the second answer is remembered
         page = send(browser, f"/sign-in/with/{key}", "/sign-in")

@@ -13,7 +13,7 @@ import pytest
 from fastapi import FastAPI
 
 from ladder.database import db
-from ladder.people import mail_addresses
+from ladder.people import recovery
 from ladder.people.tokens import SCOPES, mint_token
 from ladder.people.users import create_user
 from ladder.settings import Settings
@@ -115,7 +115,7 @@ def user_id(app: FastAPI, name: str = "Ada") -> str:
 
 def prove_address(app: FastAPI, mail: str = "ada@example.org") -> None:
     with db.connect(app.state.database_url) as conn:
-        mail_addresses.store_address(conn, user_id(app), mail)  # type: ignore[arg-type]
+        recovery.store_address(conn, user_id(app), mail)  # type: ignore[arg-type]
         conn.commit()
 
 

@@ -19,19 +19,11 @@ from ladder.ids import EntryId, SeasonId, UserId, new_id
 from ladder.leagues import seasons
 from ladder.matches import history, lease, matches
 from ladder.matches.records import AttemptFault, LineupSeat
-from ladder.people import (
-    device_logins,
-    identities,
-    mail_addresses,
-    one_time_links,
-    recovery,
-    sessions,
-    sign_in_steps,
-)
-from ladder.people.identity_visits import ProvedIdentity
+from ladder.people import device_logins, identities, one_time_links, passkeys, recovery, sessions
+from ladder.people.identities import ProvedIdentity
 from ladder.people.one_time_links import LinkPurpose
-from ladder.people.sign_in_steps import StepPurpose
-from ladder.people.user_names import look_alike_key
+from ladder.people.passkeys import StepPurpose
+from ladder.people.users import look_alike_key
 from services.api_client import Client
 from tests.integration.api.world import GOOD, OPEN, WORKER, World, finish, insert_machine
 
@@ -148,14 +140,12 @@ def sign_in_elsewhere(world: World, user: UserId) -> None:
         )
         identities.link_identity(conn, user, proved)
         one_time_links.create_link(conn, LinkPurpose.SIGN_UP, address=f"{WORD}@example.com")
-        mail_addresses.request_address(conn, user, f"{WORD}@example.org")
-        mail_addresses.store_address(conn, user, f"{WORD}@example.com")
+        recovery.request_address(conn, user, f"{WORD}@example.org")
+        recovery.store_address(conn, user, f"{WORD}@example.com")
         recovery.create_codes(conn, user)
         recovery.create_administrator_link(conn, user, by=None, reason=f"{NAME} lost the phone")
         step = {"subject": proved.subject, "label": proved.label}
-        sign_in_steps.begin_step(
-            conn, StepPurpose.IDENTITY_SIGN_UP, b"state", b"browser", None, step
-        )
+        passkeys.begin_step(conn, StepPurpose.IDENTITY_SIGN_UP, b"state", b"browser", None, step)
         conn.execute(
             "insert into passkeys (id, user_id, credential_id, public_key, sign_count, name)"
             " values (%s, %s, %s, '', 0, %s)",

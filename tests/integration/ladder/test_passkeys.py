@@ -17,7 +17,7 @@ from webauthn.helpers import base64url_to_bytes, bytes_to_base64url
 from ladder.database.db import Connection
 from ladder.errors import Conflict, Invalid
 from ladder.ids import PasskeyId
-from ladder.people import credentials, passkeys, passwords, users
+from ladder.people import confirmation, passkeys, passwords, users
 from ladder.people.passkeys import PasskeySite
 from ladder.people.records import User
 
@@ -200,11 +200,11 @@ def test_a_broken_part_is_refused_with_a_message(
 def test_the_last_credential_stays(conn: Connection, ada: User) -> None:
     first = register(conn, ada, Device(b"one"))
     second = register(conn, ada, Device(b"two"))
-    credentials.remove_passkey(conn, ada.id, first.id, ())
+    confirmation.remove_passkey(conn, ada.id, first.id, ())
     with pytest.raises(Conflict, match="your last one"):
-        credentials.remove_passkey(conn, ada.id, second.id, ())
+        confirmation.remove_passkey(conn, ada.id, second.id, ())
     passwords.store_hash(conn, ada.id, "a hash")
-    credentials.remove_passkey(conn, ada.id, PasskeyId(second.id), ())
+    confirmation.remove_passkey(conn, ada.id, PasskeyId(second.id), ())
     assert passkeys.list_passkeys(conn, ada.id) == []
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ladder.errors import Invalid
-from ladder.people.user_names import look_alike_key, refuse_reserved_name
+from ladder.people.users import look_alike_key, refuse_reserved_name
 
 
 @pytest.mark.parametrize(
