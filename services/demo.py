@@ -16,7 +16,7 @@ from ladder.database import db
 from ladder.database.blobs import Blobs
 from ladder.database.db import Connection
 from ladder.entries import agents, entries, reference_agents
-from ladder.entries.league_setup import set_up_league
+from ladder.entries.anchors import set_up_league
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import SeasonId, UserId
 from ladder.leagues import leagues

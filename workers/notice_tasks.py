@@ -26,7 +26,7 @@ from egress.http_calls import StoredAnswer
 from ladder import mail
 from ladder.database.db import Connection
 from ladder.mail import MailError, MailServer
-from ladder.notices import deliveries, payloads
+from ladder.notices import deliveries
 from ladder.notices.deliveries import AttemptResult, ClaimedChannel, Outcome
 from ladder.notices.kinds import Form
 from ladder.notices.payloads import Request
@@ -228,7 +228,7 @@ def send_claimed(notifier: NotifierContext, claimed: ClaimedChannel) -> AttemptR
         return AttemptResult(Outcome.DROPPED, problem="you may no longer see what it tells")
     if claimed.form is Form.MAIL:
         return send_digest(notifier, claimed)
-    request = payloads.make_request(claimed, notifier.base_url, datetime.now(UTC))
+    request = deliveries.make_request(claimed, notifier.base_url, datetime.now(UTC))
     return call_webhook(claimed.address, request, notifier.rules)
 
 
@@ -245,7 +245,7 @@ def send_digest(notifier: NotifierContext, claimed: ClaimedChannel) -> AttemptRe
     began = time.monotonic()
     try:
         mail.send_message(
-            notifier.mail, payloads.build_digest(notifier.mail, claimed, notifier.base_url)
+            notifier.mail, deliveries.build_digest(notifier.mail, claimed, notifier.base_url)
         )
     except MailError as error:
         seconds = time.monotonic() - began

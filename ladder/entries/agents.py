@@ -1,13 +1,18 @@
-"""Creates and reads agents and their submissions (immutable uploads)."""
+"""Creates, reads and finds agents, and their submissions (immutable uploads).
+
+A person names an agent by id, by slug, by name, or by team and agent.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import attrgetter
+from typing import Any, Final, LiteralString
 
 from psycopg import errors
-from psycopg.rows import kwargs_row
+from psycopg.rows import class_row, kwargs_row
 from pydantic import ConfigDict
 
 from ladder import ids
@@ -25,10 +30,10 @@ from ladder.entries.records import Agent, Submission
 from ladder.enums import AgentMachines
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.field_types import Key, Name, RequestModel, Slug
-from ladder.ids import AgentId, LeagueId, SubmissionId, TeamId, UserId
+from ladder.ids import AgentId, LeagueId, SeasonId, SubmissionId, TeamId, UserId
 from ladder.people import competitors, quotas, visibility
 from ladder.people.records import Viewer
-from ladder.slugs import slug_of
+from ladder.slugs import is_named, name_key, normal_text, slug_of
 
 AGENT: Final = """
     select a.id, a.team_id, t.name as team_name, a.slug, a.name, a.created_at,
@@ -291,3 +296,198 @@ def versions_of_numbers(conn: Connection, numbers: Iterable[int]) -> dict[int, i
         where number = any (%(numbers)s)
         """
     return dict(conn.execute(query, {"numbers": sorted(numbers)}).fetchall())
+
+
+NAME: Final = """
+    select a.id, a.slug, a.name, t.slug as team_slug, t.name as team_name
+    from agents a join teams t on t.id = a.team_id
+    """
+TEAM: Final = attrgetter("team_slug")
+OTHER: Final = 3
+"""Distance of a text from a name that it does not mean."""
+MOST_TOLD: Final = 5
+"""Most agents or teams that an error names."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentName:
+    """What an agent and its team are called."""
+
+    id: AgentId
+    slug: str
+    name: str
+    team_slug: str
+    team_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedName:
+    """A text that names one agent, as a form offers it."""
+
+    text: str
+    label: str
+
+
+def select_names(conn: Connection, tail: LiteralString, values: Sequence[Any]) -> list[AgentName]:
+    """The agents (``a``) of teams (``t``) that the end of a query selects."""
+    with conn.cursor(row_factory=class_row(AgentName)) as cur:
+        return cur.execute(f"{NAME} {tail}", values).fetchall()
+
+
+def choose_agent(names: Sequence[AgentName], text: str, field: str, missing: str) -> AgentId:
+    """The one agent with this id or name; ``team/agent`` names the team too.
+
+    Exact names precede those in another case, and these precede equal slugs. Raises Invalid for
+    the field, with the message ``missing`` if no agent has the name.
+    """
+    fitting = [name for name in names if name.id == text] or _closest(names, text)
+    if not fitting:
+        raise Invalid(field, missing)
+    if len(fitting) == 1:
+        return fitting[0].id
+    teams = sorted({name.team_name for name in fitting})
+    if "/" not in text and len(teams) == len(fitting):
+        listed = ", ".join(teams[:MOST_TOLD])
+        raise Invalid(field, f"write TEAM/{text}: several teams have this agent ({listed})")
+    listed = ", ".join(
+        f"{name.name} of {name.team_name} is {name.id}" for name in fitting[:MOST_TOLD]
+    )
+    raise Invalid(field, f"write an id: several agents have this name ({listed})")
+
+
+def offer_names(conn: Connection, names: Sequence[AgentName]) -> list[OfferedName]:
+    """Offers ``team/agent``, or the id if this text fits another agent of the team as well."""
+    of_teams = select_names(
+        conn, "where t.slug = any (%s) order by a.id", ([name.team_slug for name in names],)
+    )
+    by_team = groupby(sorted(of_teams, key=TEAM), TEAM)
+    teams = {team: list(agents) for team, agents in by_team}
+    offered = []
+    for name in names:
+        text = f"{name.team_name}/{name.slug}"
+        if _closest(teams[name.team_slug], text) == [name]:
+            offered.append(OfferedName(text, name.name))
+        else:
+            offered.append(OfferedName(name.id, f"{name.team_name} / {name.name}"))
+    return offered
+
+
+def _closest(names: Sequence[AgentName], text: str) -> list[AgentName]:
+    text = normal_text(text)
+    team, slash, agent = text.rpartition("/")
+    distances = []
+    for name in names:
+        distance = _distance(name.name, name.slug, agent)
+        if slash:
+            distance = max(distance, _distance(name.team_name, name.team_slug, team))
+        distances.append(distance)
+    least = min(distances, default=OTHER)
+    if least < OTHER:
+        return [name for name, its in zip(names, distances, strict=True) if its == least]
+    return [name for name in names if slash and name.name == text]
+
+
+def _distance(name: str, slug: str, text: str) -> int:
+    if text == name:
+        return 0
+    if name_key(text) == name_key(name):
+        return 1
+    return 2 if text.lower() == slug or is_named(name, text) else OTHER
+
+
+NAMED: Final = 20
+"""Most agents of one name that are compared."""
+PLAYS: Final = """
+    exists (
+      select 1 from entries n
+      where n.agent_id = a.id and n.season_id = %s and n.state = 'active'
+    )
+    """
+PAIRS: Final = """
+    select e.agent_id, o.agent_id
+    from entries e
+    join entries o on o.season_id = e.season_id and o.agent_id <> e.agent_id
+    join seasons s on s.id = e.season_id
+    join leagues l on l.id = s.league_id
+    where e.agent_id = any (%s) and o.agent_id = any (%s)
+    """
+MOST_GAMES_FIRST: Final = "order by least(e.games, o.games) desc, e.id desc, o.id desc limit 1"
+
+
+def find_visible_agent(conn: Connection, viewer: Viewer, text: str, field: str = "agent") -> Agent:
+    """The one visible agent with this id, slug or name; ``team/agent`` names the team too.
+
+    An agent of the viewer's own teams precedes agents of others. Raises Invalid for the field if
+    several agents have the name. Raises NotFound.
+    """
+    namesakes = find_namesakes(conn, viewer, text)
+    own = [agent for agent in namesakes if agent.team_id in viewer.team_ids]
+    if len(own) == 1 or len(namesakes) == 1:
+        return (own or namesakes)[0]
+    if not namesakes:
+        missing = NotFound.of("agent")
+        missing.field = field
+        raise missing
+    teams = ", ".join(sorted({agent.team_name for agent in namesakes})[:5])
+    raise Invalid(field, f"write TEAM/{namesakes[0].slug}: several teams have this agent ({teams})")
+
+
+def find_season_agent(
+    conn: Connection, viewer: Viewer, season_id: SeasonId, text: str, field: str
+) -> Agent:
+    """The visible agent with this id, or the one with this name that plays in the season;
+    ``team/agent`` names the team too. Raises Invalid for the field, NotFound.
+    """
+    if ids.is_id(text, "age"):
+        return find_visible_agent(conn, viewer, text, field)
+    condition, values = visibility.visible_agents(viewer)
+    names = select_names(
+        conn,
+        f"where {PLAYS} and {condition} order by a.id",
+        (season_id, *values),
+    )
+    missing = "write the name of an agent that plays in this season"
+    chosen = choose_agent(names, text, field, missing)
+    return get_agent(conn, chosen)
+
+
+def find_namesakes(conn: Connection, viewer: Viewer, text: str) -> list[Agent]:
+    """The visible agents with this id, slug or name; ``team/agent`` names the team too."""
+    condition, values = visibility.visible_agents(viewer)
+    team, slash, name = normal_text(text).rpartition("/")
+    if ids.is_id(text, "age"):
+        named, names = "a.id = %s", [text]
+    else:
+        named, names = "(a.slug = lower(%s) or lower(a.name) = lower(%s))", [name, name]
+        if slash:
+            named += " and (t.slug = lower(%s) or lower(t.name) = lower(%s))"
+            names += [team, team]
+    return select_agents(
+        conn, f"where {named} and {condition} order by a.id limit {NAMED}", (*names, *values)
+    )
+
+
+def find_similar_agents(conn: Connection, viewer: Viewer, text: str, limit: int) -> list[Agent]:
+    """The newest visible agents whose name or slug contains the text."""
+    condition, values = visibility.visible_agents(viewer)
+    part = normal_text(text).replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_")
+    return select_agents(
+        conn,
+        f"where (a.name ilike %s or a.slug ilike %s) and {condition} order by a.id desc limit %s",
+        (f"%{part}%", f"%{part}%", *values, limit),
+    )
+
+
+def likeliest_pair(
+    conn: Connection, viewer: Viewer, ones: Sequence[Agent], others: Sequence[Agent]
+) -> tuple[Agent, Agent] | None:
+    """The pair of different agents that played most in one season that the viewer may see."""
+    condition, values = visibility.visible_leagues(viewer)
+    row = conn.execute(
+        f"{PAIRS} and {condition} {MOST_GAMES_FIRST}",
+        ([agent.id for agent in ones], [agent.id for agent in others], *values),
+    ).fetchone()
+    if row is None:
+        return None
+    by_id = {agent.id: agent for agent in (*ones, *others)}
+    return by_id[row[0]], by_id[row[1]]

@@ -1,29 +1,34 @@
-"""Adds anchors to a season: reference agents and agents of its host that fix its scale.
+"""Creates a league with its first season, and adds anchors to seasons: agents that fix the scale.
 
-Reference agents belong to a team without members. Each folder of ``agents/`` is one agent, so the
-same bytes are one submission in all leagues.
+Anchors are reference agents and agents of the host. Reference agents belong to a team without
+members. Each folder of ``agents/`` is one agent, so the same bytes are one submission in all
+leagues.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Annotated, Final
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
 
 from pydantic import ConfigDict, Field
 
+from games.protocol import Game
 from ladder.database.blobs import Blobs
 from ladder.database.db import Connection, atomic_function
-from ladder.entries import agents, entries, reference_agents
+from ladder.entries import agents, entries, medal_lines, reference_agents
 from ladder.entries.agents import AgentChange
 from ladder.entries.records import Entry, EntryState
 from ladder.enums import AgentMachines
 from ladder.errors import Conflict, Forbidden, Invalid, NotFound
 from ladder.field_types import RequestModel
 from ladder.ids import SubmissionId, TeamId
+from ladder.leagues import leagues
+from ladder.leagues.hosting import add_next_season, make_league, make_season
 from ladder.leagues.medals import MedalRuleKind
-from ladder.leagues.records import Season
-from ladder.leagues.settings import ANCHORS, AnchorNames
+from ladder.leagues.records import League, Season
+from ladder.leagues.settings import ANCHORS, AnchorNames, NewLeague, NextSeason
 from ladder.matches import pairing
 from ladder.people import users
 from ladder.people.permissions import may_see
@@ -178,3 +183,65 @@ def reference_team(conn: Connection) -> TeamId:
     if row is not None:
         return TeamId(row[0])
     return users.create_own_team(conn, TEAM, None).id
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedLeague:
+    """A new league with its season and anchors."""
+
+    league: League
+    season: Season | None
+    anchors: list[Entry]
+
+
+@atomic_function
+def set_up_league(
+    conn: Connection, blobs: Blobs, new: NewLeague, game: Game[Any], by: Viewer
+) -> OpenedLeague:
+    """Creates everything that the request asks for, or nothing; ``by`` becomes host.
+
+    Raises Invalid for a wrong value, Conflict if the slug is taken, LimitReached, and the errors of
+    `anchors.enter_anchors`.
+    """
+    if new.anchors and new.season is None:
+        raise Invalid("anchors", "anchors need a season; give a season too.")
+    refuse_unknown_anchors(game.name, new.anchors)
+    league = make_league(conn, new, by.user_id)
+    if new.season is None:
+        return OpenedLeague(league, None, [])
+    try:
+        season = make_season(conn, league, new.season, game)
+        _refuse_unknown_lines(season)
+    except Invalid as error:
+        raise error.within("season") from None
+    league = leagues.get_league(conn, league.id)  # the season changed the league's row
+    entered = enter_anchors(conn, blobs, season, new.anchors, by, fill=new.fill)
+    return OpenedLeague(league, season, entered)
+
+
+@atomic_function
+def open_next_season(
+    conn: Connection,
+    blobs: Blobs,
+    by: Viewer,
+    league: League,
+    new: NextSeason,
+    game: Game[Any],
+) -> Season:
+    """Creates a season of a league with earlier ones, and enters the anchors of its medal lines.
+
+    Raises the errors of
+    `hosting.add_next_season` and `anchors.enter_anchors`.
+    """
+    season = add_next_season(conn, by, league, new, game)
+    _refuse_unknown_lines(season)
+    enter_anchors(conn, blobs, season, [], by, fill=new.fill)
+    return season
+
+
+def _refuse_unknown_lines(season: Season) -> None:
+    """Raises Invalid for a medal line that names no reference agent of the game."""
+    try:
+        medal_lines.refuse_unknown_agents(season.game, season.medal_rules)
+    except Invalid as error:
+        raise error.within("medals") from None

@@ -11,7 +11,7 @@ from psycopg.rows import dict_row
 
 from ladder import ids
 from ladder.database.db import Connection, atomic_function, fetch_one, fetch_optional
-from ladder.entries import agents, daily_uploads, deadlines, validations
+from ladder.entries import agents, deadlines, validations
 from ladder.entries.records import (
     Entry,
     EntryState,
@@ -26,7 +26,7 @@ from ladder.enums import VoidCause
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.field_types import Key, RequestModel
 from ladder.ids import AgentId, EntryId, MatchId, SeasonId, SubmissionId, TeamId, UserId
-from ladder.leagues import league_blocks, members, seasons
+from ladder.leagues import members, seasons
 from ladder.leagues.records import Season
 from ladder.matches import matches
 from ladder.people import competitors, visibility
@@ -96,7 +96,7 @@ def enter_season(
     count_limit: bool = True,
     began: float | None = None,
     by: UserId | None = None,
-) -> tuple[Entry, daily_uploads.UploadLimits, bool]:
+) -> tuple[Entry, deadlines.UploadLimits, bool]:
     """Returns the submission's entry in the season, the team's limits, and whether it is new.
 
     A submission has one entry in a season; a repeat changes nothing. A rejected remote submission
@@ -119,18 +119,16 @@ def enter_season(
     submission = agents.get_submission(conn, submission_id)
     entered = _find_entry(conn, season_id, submission_id)
     if entered is not None and not (submission.url and entered.state is EntryState.REJECTED):
-        return entered, daily_uploads.upload_limits(conn, season_id, submission.team_id), False
+        return entered, deadlines.upload_limits(conn, season_id, submission.team_id), False
     competitors.lock_team(conn, submission.team_id)
     if not is_anchor:  # anchors may enter before the season opens
         members.refuse_team_with_staff(conn, season, submission.team_id)
-        league_blocks.refuse_team_with_blocked_person(conn, season.league_id, submission.team_id)
+        members.refuse_team_with_blocked_person(conn, season.league_id, submission.team_id)
         deadlines.refuse_late_upload(conn, season, submission.team_id, began)
         competitors.add_members_at_entry(conn, season_id, submission.team_id, by)
     _refuse_excluded(conn, season_id, submission)
     _refuse_unfit_submission(season, submission, is_anchor)
-    taken_day = (
-        daily_uploads.count_upload(conn, season, submission.team_id) if count_limit else None
-    )
+    taken_day = deadlines.count_upload(conn, season, submission.team_id) if count_limit else None
     if entered is None:
         entry_id = EntryId(ids.new_id("ent"))
         columns = {
@@ -152,10 +150,10 @@ def enter_season(
     if is_new:
         validations.make_validation_match(conn, season, entry_id)
     elif taken_day is not None:  # another request was a moment earlier
-        daily_uploads.uncount_upload(conn, season_id, submission.team_id, taken_day)
+        deadlines.uncount_upload(conn, season_id, submission.team_id, taken_day)
     entry = _find_entry(conn, season_id, submission_id)
     assert entry is not None
-    limits = daily_uploads.upload_limits(conn, season_id, submission.team_id)
+    limits = deadlines.upload_limits(conn, season_id, submission.team_id)
     return entry, limits, is_new
 
 

@@ -13,7 +13,7 @@ from ladder.entries import reference_agents
 from ladder.entries.records import EntryState
 from ladder.errors import Conflict, Invalid
 from ladder.ids import EntryId, SeasonId
-from ladder.leagues import sealed_medals, seasons
+from ladder.leagues import medals, seasons
 from ladder.leagues.medals import BEST_FIRST, MedalRuleKind, MedalRules
 from ladder.leagues.records import Season
 from ladder.leagues.settings import LineMedals
@@ -73,7 +73,7 @@ def may_move_lines(conn: Connection, season: Season) -> bool:
         season.medal_rules.kind is MedalRuleKind.LINES
         and season.state == "open"
         and not is_closed
-        and not sealed_medals.sealed_medals_of_season(conn, season.id)
+        and not medals.sealed_medals_of_season(conn, season.id)
     )
 
 

@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field, StringConstraints
 from games.protocol import Game
 from ladder.database.db import Connection, atomic_function
 from ladder.entries import agents, entries
-from ladder.entries.daily_uploads import UploadLimits
+from ladder.entries.deadlines import UploadLimits
 from ladder.entries.records import Entry, Submission
 from ladder.errors import Conflict
 from ladder.field_types import LINE, RequestModel

@@ -25,12 +25,11 @@ from ladder.enums import LeagueRole, Visibility
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.field_types import RECORD, AwareDatetime, Line, RequestModel, ShownOnce
 from ladder.ids import InvitationId, LeagueId, TeamId, UserId
-from ladder.leagues import league_blocks, leagues, members, terms
+from ladder.leagues import leagues, members, terms
 from ladder.leagues.members import PLAIN
 from ladder.leagues.records import League
 from ladder.leagues.terms import Digest
-from ladder.notices.events import EventSubject, record_event
-from ladder.notices.kinds import NoticeKind
+from ladder.notices.kinds import EventSubject, NoticeKind, record_event
 from ladder.people import quotas, teams, users
 from ladder.people.records import STAFF
 from ladder.people.tokens import LETTERS
@@ -303,7 +302,7 @@ def join_league(
         raise Conflict(
             "terms: read them again; this digest is not that of the league's current terms"
         )
-    league_blocks.refuse_blocked_person(conn, league.id, user_id)
+    members.refuse_blocked_person(conn, league.id, user_id)
     had = members.role_of(conn, league.id, user_id)
     if had in STAFF:
         raise Conflict(f"you are {had} of this league: you cannot take another role by a code")

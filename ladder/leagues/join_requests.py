@@ -21,11 +21,10 @@ from ladder.enums import LeagueRole, ReplayVisibility, Visibility
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.field_types import RECORD, Key, Line, RequestModel, WordsOfPerson
 from ladder.ids import JoinRequestId, LeagueId, UserId
-from ladder.leagues import league_blocks, leagues, members, terms
+from ladder.leagues import leagues, members, terms
 from ladder.leagues.records import League, league_resource
 from ladder.leagues.terms import Digest
-from ladder.notices.events import EventSubject, record_event
-from ladder.notices.kinds import NoticeKind
+from ladder.notices.kinds import EventSubject, NoticeKind, record_event
 from ladder.people import audit_log, quotas, users
 from ladder.people.permissions import may_see
 from ladder.people.records import Viewer
@@ -127,7 +126,7 @@ def request_to_join(
     terms.share_league(conn, league_id)
     league = leagues.get_league(conn, league_id)
     settings = terms.settings_of_league(league)
-    league_blocks.refuse_blocked_person(conn, league_id, user_id)
+    members.refuse_blocked_person(conn, league_id, user_id)
     if not league.takes_requests or league.state == "closed":
         raise Conflict("ask the host for an invitation code: this league takes no requests")
     if members.role_of(conn, league.id, user_id) is not None:

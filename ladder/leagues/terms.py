@@ -19,7 +19,7 @@ from ladder.enums import LeagueRole, ReplayVisibility, Visibility
 from ladder.errors import Conflict, NotFound
 from ladder.field_types import RECORD, RequestModel
 from ladder.ids import LeagueId, UserId
-from ladder.leagues import league_blocks, leagues
+from ladder.leagues import leagues, members
 from ladder.leagues.records import League
 from ladder.people.records import STAFF, Viewer
 
@@ -185,7 +185,7 @@ def record_consent(conn: Connection, league: League, user_id: UserId, digest: st
     """
     share_league(conn, league.id)
     league = leagues.get_league(conn, league.id)
-    league_blocks.refuse_blocked_person(conn, league.id, user_id)
+    members.refuse_blocked_person(conn, league.id, user_id)
     settings = SETTINGS_OF_DIGEST.get(digest)
     if settings is None or not is_covered_by(settings, settings_of_league(league)):
         raise Conflict("terms: this digest is not that of the league's terms or of wider terms")

@@ -24,8 +24,7 @@ from ladder.ids import MachineId, MatchId, SeasonId, UserId
 from ladder.leagues import seasons
 from ladder.machines import machines
 from ladder.matches import matches
-from ladder.notices.events import EventSubject, record_events
-from ladder.notices.kinds import NoticeKind
+from ladder.notices.kinds import EventSubject, NoticeKind, record_events
 
 AT_ONCE: Final = 100
 REPEAT_SHARE: Final = 0.1

@@ -20,10 +20,9 @@ from ladder.errors import Conflict, Invalid, NotFound
 from ladder.fault_reasons import DISQUALIFIED
 from ladder.field_types import RECORD, Key, Reason, RequestModel
 from ladder.ids import AgentId, EntryId, MatchId, SeasonId, UserId
-from ladder.leagues import sealed_medals, seasons
+from ladder.leagues import medals, seasons
 from ladder.matches import matches
-from ladder.notices.events import EventSubject, record_events
-from ladder.notices.kinds import NoticeKind
+from ladder.notices.kinds import EventSubject, NoticeKind, record_events
 from ladder.people import audit_log
 from ladder.slugs import normal_text
 
@@ -106,7 +105,7 @@ def disqualify(
         details={"entries": out},
     )
     # Games of the disqualified affected every team.
-    sealed_medals.unseal_all_medals(conn, season_id, audit_id)
+    medals.unseal_all_medals(conn, season_id, audit_id)
     newest = {agent: EntryId(entry) for entry, _, agent, is_out in rows if not is_out}
     _tell_teams(conn, NoticeKind.AGENT_DISQUALIFIED, newest)
     return DisqualificationAct(audit_id, subject, tuple(out))

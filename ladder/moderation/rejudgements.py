@@ -1,32 +1,37 @@
 """Rejudges matches: plays all matches that match a predicate again, as one act.
 
-``rejudgement_preview`` shows the matches first. The act creates new matches with the old lineups.
-They have the old seeds, unless an agent is remote. The scheduler queues a few at a time. An
-accepted new match replaces the old one, even in a finished season.
+The preview shows the matches first, and the official board without their results. The act creates
+new matches with the old lineups. They have the old seeds, unless an agent is remote. The scheduler
+queues a few at a time. An accepted new match replaces the old one, even in a finished season.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from psycopg.types.json import Jsonb
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from ladder import ids
 from ladder.database.db import Connection, atomic_function, fetch, fetch_one, fetch_optional
 from ladder.enums import Json, MatchKind, VoidCause
-from ladder.errors import Conflict, NotFound
-from ladder.field_types import RECORD, Reason, RequestModel
-from ladder.ids import LeagueId, MatchId, RejudgementId, SeasonId, UserId
-from ladder.leagues import sealed_medals, seasons
+from ladder.errors import Conflict, Invalid, NotFound
+from ladder.field_types import RECORD, AwareDatetime, FilledLine, Key, Reason, RequestModel
+from ladder.ids import EntryId, LeagueId, MatchId, RejudgementId, SeasonId, TeamId, UserId
+from ladder.leagues import medals, seasons
+from ladder.leagues.measures import Estimate, Measure
+from ladder.leagues.medals import Medal
+from ladder.leagues.records import Season
 from ladder.matches import matches, worker_availability, workers
-from ladder.moderation import result_search
-from ladder.moderation.result_search import Predicate
 from ladder.people import audit_log
+from ladder.ratings import fitting as ratings_fitting
+from ladder.ratings import solo_seasons, standing_versions
+from ladder.standings import leaderboard
+from ladder.standings.board_records import BoardRow
 
 AT_ONCE: Final = 32
 """Highest number of an act's matches in flight; others wait, so rated play continues."""
@@ -103,7 +108,7 @@ def create_rejudgement(
     season = seasons.get_season(conn, season_id)
     # Lock the season: of two acts at once, the second must see the matches of the first.
     conn.execute("select 1 from seasons where id = %s for no key update", (season_id,))
-    fitting = result_search.find_suspects(conn, season_id, predicate)
+    fitting = find_suspects(conn, season_id, predicate)
     if not fitting:
         raise Conflict(
             "choose another predicate: it matches no valid result that is not"
@@ -139,8 +144,8 @@ def create_rejudgement(
             "matches": len(fitting),
         },
     )
-    for team in result_search.teams_of_suspects(conn, fitting):
-        sealed_medals.unseal_medals(conn, season_id, team, audit_id)
+    for team in teams_of_suspects(conn, fitting):
+        medals.unseal_medals(conn, season_id, team, audit_id)
     return get_rejudgement(conn, rejudgement_id)
 
 
@@ -342,3 +347,226 @@ def _write_end(
         "update seasons set official_is_stale = true, revision = revision + 1 where id = %s",
         (season_id,),
     )
+
+
+LEAST_SCORE_CHANGE: Final = 0.1
+"""Points; a smaller change of a score counts as no change."""
+MATCHES_SHOWN: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedRow:
+    """A team's row on a compared board."""
+
+    __pydantic_config__ = RECORD
+    entry_id: EntryId
+    agent_name: str
+    score: float | None
+    """Null if a match has one seat."""
+    rank: int | None
+    medal: Medal | None
+    estimates: tuple[Estimate, ...]
+    """Values that decide the rank if a match has one seat; else empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoardChange:
+    """A team or reference agent whose place would change."""
+
+    __pydantic_config__ = RECORD
+    team_name: str
+    before: ComparedRow | None
+    after: ComparedRow | None
+
+
+@dataclass(frozen=True, slots=True)
+class RejudgementPreview:
+    """The matches that would be judged again, and the effect of their results on the standing."""
+
+    __pydantic_config__ = RECORD
+    total: int
+    """Matches."""
+    matches: tuple[SuspectResult, ...]
+    """The first 200 of them."""
+    version: int | None
+    """Version of the official standing compared; null before the first version, and if a match has
+    one seat."""
+    measures: tuple[Measure, ...]
+    """The measures compared if a match has one seat; else empty."""
+    changes: tuple[BoardChange, ...]
+    """Changes if these results were void, best first."""
+
+
+def preview_rejudgement(
+    conn: Connection, season_id: SeasonId, predicate: Predicate
+) -> RejudgementPreview:
+    """Returns the matches, and the board without their results. Writes nothing.
+
+    Raises NotFound, LadderError (empty predicate, too many matches).
+    """
+    season = seasons.get_season(conn, season_id)
+    fitting = find_suspects(conn, season_id, predicate)
+    if season.measures:
+        now = leaderboard.read_board(conn, season_id).rows
+        totals = solo_seasons.totals_without_matches(
+            conn, season_id, {result.match_id for result in fitting}
+        )
+        without = leaderboard.read_board(conn, season_id, totals=totals).rows
+        return preview_of(season, fitting, None, _board_changes(now, without))
+    latest = standing_versions.latest_version(conn, season_id)
+    places = ratings_fitting.standing_without_matches(
+        conn, season_id, {result.match_id for result in fitting}
+    )
+    if latest is None or places is None:
+        return preview_of(season, fitting, None, ())
+    now_places = None
+    if latest[0].fitted_by != ratings_fitting.FITTED_BY:  # compare two fits of one method
+        now_places = ratings_fitting.standing_without_matches(conn, season_id, ())
+    before = leaderboard.read_board(conn, season_id, now_places).rows
+    after = leaderboard.read_board(conn, season_id, places, teams_of_suspects(conn, fitting)).rows
+    return preview_of(season, fitting, latest[0].version, _board_changes(before, after))
+
+
+def preview_of(
+    season: Season,
+    results: Sequence[SuspectResult],
+    version: int | None,
+    changes: Iterable[BoardChange],
+) -> RejudgementPreview:
+    shown = tuple(results[:MATCHES_SHOWN])
+    return RejudgementPreview(len(results), shown, version, season.measures, tuple(changes))
+
+
+def _board_changes(before: Iterable[BoardRow], after: Iterable[BoardRow]) -> list[BoardChange]:
+    """Returns the differences between two boards, by team; reference agents separately."""
+    old = {_row_key(row): row for row in before}
+    new = {_row_key(row): row for row in after}
+    changes = []
+    for key in dict.fromkeys((*new, *old)):
+        earlier, later = old.get(key), new.get(key)
+        either = earlier or later
+        if either is not None and _rows_differ(earlier, later):
+            changes.append(BoardChange(either.team_name, _board_row(earlier), _board_row(later)))
+    return changes
+
+
+def _row_key(row: BoardRow) -> str:
+    return row.entry_id if row.is_anchor else row.team_id
+
+
+def _rows_differ(earlier: BoardRow | None, later: BoardRow | None) -> bool:
+    if earlier is None or later is None:
+        return True
+    if earlier.estimates != later.estimates:
+        return True
+    return (earlier.entry_id, earlier.rank, earlier.medal) != (
+        later.entry_id,
+        later.rank,
+        later.medal,
+    ) or abs(earlier.score_and_sigma[0] - later.score_and_sigma[0]) >= LEAST_SCORE_CHANGE
+
+
+def _board_row(row: BoardRow | None) -> ComparedRow | None:
+    if row is None:
+        return None
+    score = None if row.estimates else row.score_and_sigma[0]
+    return ComparedRow(row.entry_id, row.agent_name, score, row.rank, row.medal, row.estimates)
+
+
+MOST: Final = 10_000
+"""Highest number of matches in one act."""
+FITS: Final = """
+    (%(worker)s::text is null or t.worker = %(worker)s)
+    and (%(node)s::text is null or t.node = %(node)s)
+    and (%(image_digest)s::text is null or t.image_digest = %(image_digest)s)
+    and (%(rules_digest)s::text is null or t.rules_digest = %(rules_digest)s)
+    and (%(machine)s::text is null or t.machine_id in (
+      select id from machines where id = %(machine)s or lower(name) = lower(%(machine)s)))
+    and (%(since)s::timestamptz is null or m.finished_at >= %(since)s)
+    and (%(until)s::timestamptz is null or m.finished_at < %(until)s)
+    and (%(agent)s::text is null and %(verdict)s::text is null
+        and %(fault)s::text is distinct from 'agent'
+      or exists (select 1 from seats x where x.match_id = m.id
+        and (%(agent)s::text is null or x.agent_id = %(agent)s)
+        and (%(verdict)s::text is null or x.verdict = %(verdict)s)
+        and (%(fault)s::text is distinct from 'agent' or x.verdict <> 'DONE')))
+    and (coalesce(%(fault)s::text, 'agent') = 'agent' or exists (
+      select 1 from attempts f where f.match_id = m.id and f.fault = %(fault)s))"""
+"""Whether the match ``m`` and the attempt ``t`` with its result meet a predicate."""
+
+
+class Predicate(RequestModel):
+    """Conditions on matches; a match must meet all given ones, and at least one is required."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"node": "node-7"}]})
+    worker: FilledLine | None = None
+    """Worker that reported the result."""
+    node: FilledLine | None = None
+    """Node that played the match."""
+    machine: FilledLine | None = None
+    """Machine that joined and played the match: name or id."""
+    image_digest: FilledLine | None = None
+    rules_digest: FilledLine | None = None
+    since: AwareDatetime | None = None
+    """Finished then or later."""
+    until: AwareDatetime | None = None
+    """Finished before."""
+    agent: Key | None = None
+    """Id of an agent in the match."""
+    verdict: Literal["DONE", "ERROR", "INVALID", "TIMEOUT"] | None = None
+    """Verdict of a seat; of the agent's seat, if an agent is given."""
+    fault: Literal["agent", "worker", "host", "game"] | None = None
+    """`agent`: a seat lost by its own fault; otherwise who caused a failed earlier attempt."""
+
+
+@dataclass(frozen=True, slots=True)
+class SuspectResult:
+    """A result that counts, and the worker that reported it."""
+
+    __pydantic_config__ = RECORD
+    match_id: Annotated[MatchId, Field(examples=["mat_01j8x6m3c2k4v9q0w7r5t1y8z3"])]
+    no: int
+    """Number in the season's log."""
+    finished_at: datetime
+    worker: str
+    node: str
+    image_digest: str
+    rules_digest: str
+
+
+def find_suspects(
+    conn: Connection, season_id: SeasonId, predicate: Predicate
+) -> list[SuspectResult]:
+    """Returns matching valid results that are not being rejudged, oldest first.
+
+    Raises LadderError (empty predicate, too many matches).
+    """
+    if not predicate.model_dump(exclude_none=True):
+        names = ", ".join(Predicate.model_fields)
+        raise Invalid("predicate", f"give at least one condition on matches: {names}")
+    results = fetch(
+        conn,
+        SuspectResult,
+        f"""select m.id as match_id, a.no, m.finished_at, t.worker, t.node, t.image_digest,
+          t.rules_digest
+        from acceptances a join matches m on m.id = a.match_id
+        join attempts t on t.match_id = m.id and t.ended = 'finished'
+        where a.season_id = %(season)s and a.act = 'accept'
+          and not exists (
+            select 1 from acceptances w where w.match_id = a.match_id and w.act = 'withdraw')
+          and not exists (select 1 from matches r where r.rejudges = m.id and r.state <> 'void')
+          and not exists (select 1 from rejudged d
+            where d.match_id = m.id and d.by_match_id is null and d.refusal is null)
+          and {FITS}
+        order by a.no limit %(most)s""",
+        {**predicate.model_dump(), "season": season_id, "most": MOST + 1},
+    )
+    if len(results) > MOST:
+        raise Invalid("predicate", f"narrow it: it matches more than {MOST:,} matches")
+    return results
+
+
+def teams_of_suspects(conn: Connection, suspects: Sequence[SuspectResult]) -> list[TeamId]:
+    """Returns the teams that played in these matches."""
+    query = "select distinct team_id from seats where match_id = any (%s) order by team_id"
+    return fetch(conn, TeamId, query, ([suspect.match_id for suspect in suspects],))

@@ -18,7 +18,7 @@ from ladder.database.db import Connection, atomic_function, fetch, fetch_one, fe
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.field_types import RECORD, KeptAs, Key, Reason, RequestModel, WordsOfPerson
 from ladder.ids import SeasonId, TeamId, UserId
-from ladder.leagues import sealed_medals, seasons
+from ladder.leagues import medals, seasons
 from ladder.people import audit_log
 
 MOST_TEAMS: Final = 1000
@@ -188,7 +188,7 @@ def _next_version(conn: Connection, season_id: SeasonId) -> int:
 
 def _stand_again(conn: Connection, season_id: SeasonId, audit_id: str) -> None:
     """Revokes the seals and asks for a new version; a finished season gets another final one."""
-    sealed_medals.unseal_all_medals(conn, season_id, audit_id)
+    medals.unseal_all_medals(conn, season_id, audit_id)
     query = """update seasons
         set official_is_stale = true, final_version = null, revision = revision + 1
         where id = %(season_id)s"""

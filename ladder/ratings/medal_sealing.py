@@ -1,6 +1,6 @@
 """Seals medals: a team keeps a sealed medal whatever later games bring.
 
-Only an audited act revokes a seal (``ladder.leagues.sealed_medals``). A class can be sealed once
+Only an audited act revokes a seal (``ladder.leagues.medals``). A class can be sealed once
 uploads are locked. Several standings must then give the team that class or a better one, with the
 season's confidence (``medal_sealing_rule``). A better class may be sealed later, never a lower one.
 """
@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from ladder.database.db import Connection, exists
 from ladder.ids import EntryId, SeasonId, TeamId
-from ladder.leagues.medals import BEST_FIRST, Medal, MedalRules
-from ladder.leagues.sealed_medals import sealed_medals_of_season
+from ladder.leagues.medals import BEST_FIRST, Medal, MedalRules, sealed_medals_of_season
 from ladder.ratings import medal_sealing_rule
 from ladder.ratings.official.representatives import Entrant
 from ladder.ratings.official.standing import OfficialPlace, OfficialStanding

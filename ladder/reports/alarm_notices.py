@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ladder.database.db import Connection
-from ladder.notices.events import EventSubject, record_event
-from ladder.notices.kinds import NoticeKind
+from ladder.notices.kinds import EventSubject, NoticeKind, record_event
 from ladder.reports.season_health import AlarmCause, SeasonAlarm
 
 TOLD: Final = (

@@ -12,7 +12,7 @@ from typing import Final
 
 from ladder.database import db
 from ladder.entries import candidates
-from ladder.entries.changed_candidates import CandidateReader
+from ladder.entries.candidates import CandidateReader
 from ladder.ids import EntryId, SeasonId
 from ladder.leagues.records import Season
 from ladder.matches.durations import UsualSeconds

@@ -17,8 +17,7 @@ from ladder.errors import Conflict, NotFound
 from ladder.ids import ComparisonId, MatchId
 from ladder.leagues import seasons
 from ladder.matches import matches
-from ladder.notices.events import EventSubject, record_event
-from ladder.notices.kinds import NoticeKind
+from ladder.notices.kinds import EventSubject, NoticeKind, record_event
 from ladder.scrims import comparisons, policies, scrims
 from ladder.scrims.comparisons import (
     Comparison,

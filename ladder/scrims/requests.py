@@ -40,8 +40,7 @@ from ladder.ids import (
 )
 from ladder.leagues import leagues, seasons
 from ladder.leagues.records import Season
-from ladder.notices.events import EventSubject, record_event
-from ladder.notices.kinds import NoticeKind
+from ladder.notices.kinds import EventSubject, NoticeKind, record_event
 from ladder.people.resources import ScrimPrivacy, ScrimRequestResource
 from ladder.scrims import policies, scrims
 from ladder.scrims.scrims import (

@@ -13,9 +13,9 @@ from ladder.enums import Visibility
 from ladder.errors import NotFound
 from ladder.ids import EntryId, SeasonId, TeamId, is_id
 from ladder.leagues import measures as leagues_measures
-from ladder.leagues import sealed_medals, seasons
+from ladder.leagues import seasons
 from ladder.leagues.measures import Measure
-from ladder.leagues.medals import MedalRules
+from ladder.leagues.medals import MedalRules, sealed_medals_of_season
 from ladder.people.resources import LeagueResource
 from ladder.ratings import standing_versions
 from ladder.ratings.official.standing import OfficialPlace
@@ -160,7 +160,7 @@ def medal_terms(
     ``shown`` are the entries of the board. The scores of reference agents among them place the
     lines that name them.
     """
-    sealed = sealed_medals.sealed_medals_of_season(conn, season.season_id)
+    sealed = sealed_medals_of_season(conn, season.season_id)
     teams = season.medal_teams
     if teams is None and version is not None:
         teams = version.teams

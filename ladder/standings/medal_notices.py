@@ -13,8 +13,7 @@ from ladder.database.db import Connection, atomic_function
 from ladder.ids import SeasonId, TeamId
 from ladder.leagues import seasons
 from ladder.leagues.medals import MedalStatus
-from ladder.notices.events import EventSubject, record_event
-from ladder.notices.kinds import NoticeKind
+from ladder.notices.kinds import EventSubject, NoticeKind, record_event
 from ladder.standings.board_ranking import Board
 from ladder.standings.board_records import BoardRow
 from ladder.standings.leaderboard import read_board

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from ladder.database.db import Connection
 from ladder.enums import Embargo
 from ladder.ids import TournamentId
-from ladder.notices.events import EventSubject, record_events
-from ladder.notices.kinds import NoticeKind
+from ladder.notices.kinds import EventSubject, NoticeKind, record_events
 from ladder.tournaments import courses
 from ladder.tournaments.courses import Position, TournamentInputs, parse_position, position_text
 from ladder.tournaments.formats.course import play

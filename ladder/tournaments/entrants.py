@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from ladder.database.db import Connection, atomic_function, exists, fetch, fetch_optional
-from ladder.entries import agent_names, agents
-from ladder.entries.agent_names import AgentName
+from ladder.entries import agents
+from ladder.entries.agents import AgentName
 from ladder.entries.records import Agent
 from ladder.errors import Conflict, NotFound
 from ladder.ids import AgentId, EntryId, SubmissionId, TeamId, TournamentId, UserId
@@ -97,7 +97,7 @@ def agents_to_invite(
 ) -> list[AgentName]:
     """The newest agents of the season that a host could invite, as far as the viewer sees them."""
     is_visible, values = visibility.visible_agents(viewer)
-    return agent_names.select_names(
+    return agents.select_names(
         conn,
         "where exists (select 1 from entries e where e.agent_id = a.id"
         "   and e.season_id = %s and e.state = 'active' and not e.is_anchor"

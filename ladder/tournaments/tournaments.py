@@ -17,8 +17,7 @@ from ladder.enums import Embargo, Json
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import AgentId, LeagueId, TournamentId, UserId
 from ladder.leagues.records import League, Season
-from ladder.notices.events import EventSubject, record_event
-from ladder.notices.kinds import NoticeKind
+from ladder.notices.kinds import EventSubject, NoticeKind, record_event
 from ladder.people.records import RoleScope, Viewer, has_scope
 from ladder.people.visibility import visible_leagues
 from ladder.tournaments.formats.draw import commitment, new_seed

@@ -15,7 +15,7 @@ from egress.address import AddressError, parse
 from ladder.database.blobs import Blobs
 from ladder.database.db import Connection
 from ladder.entries import agents, entries, submit
-from ladder.entries.daily_uploads import UploadLimits
+from ladder.entries.deadlines import UploadLimits
 from ladder.entries.records import ShownEntry, Submission
 from ladder.entries.submit import NewRemote, Note, SeasonToEnter, SubmitResult, Upload
 from ladder.errors import Invalid

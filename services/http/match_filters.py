@@ -8,7 +8,7 @@ from fastapi import Query
 from pydantic import BaseModel, Field, StringConstraints
 
 from ladder.database.db import Connection
-from ladder.entries import agent_lookup, agents
+from ladder.entries import agents
 from ladder.enums import MatchKind, MatchState
 from ladder.field_types import LINE, Key
 from ladder.ids import AgentId, SubmissionId
@@ -81,4 +81,4 @@ def _submission_of(conn: Connection, agent_id: AgentId | None, version: int) -> 
 
 
 def _named_agent(conn: Connection, who: Viewer, name: str | None, field: str) -> AgentId | None:
-    return agent_lookup.find_visible_agent(conn, who, name, field).id if name else None
+    return agents.find_visible_agent(conn, who, name, field).id if name else None

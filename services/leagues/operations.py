@@ -10,16 +10,17 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from games import GAMES
-from ladder.entries import daily_uploads, entries, league_setup, medal_lines
-from ladder.entries.daily_uploads import UploadLimits
+from ladder.entries import deadlines, entries, medal_lines
+from ladder.entries.anchors import open_next_season, set_up_league
+from ladder.entries.deadlines import UploadLimits
 from ladder.entries.records import ShownEntry
 from ladder.enums import LeagueRole
 from ladder.errors import Invalid
 from ladder.field_types import RECORD
 from ladder.ids import LeagueId, SeasonId
-from ladder.leagues import deadline_extensions, hosting, leagues, records, seasons
-from ladder.leagues.deadline_extensions import Extension, NewExtension
+from ladder.leagues import hosting, leagues, records, seasons
 from ladder.leagues.records import League, Season
+from ladder.leagues.seasons import Extension, NewExtension
 from ladder.leagues.settings import LeagueChange, NewLeague, NextSeason, SeasonChange
 from ladder.people.permissions import may_manage
 from ladder.people.records import Viewer
@@ -177,7 +178,7 @@ def create_league(
     game = GAMES.get(new_league.game)
     if game is None:
         raise Invalid("game", f"choose one of {', '.join(sorted(GAMES))}")
-    opened = league_setup.set_up_league(conn, app_state.blobs, new_league, game, viewer)
+    opened = set_up_league(conn, app_state.blobs, new_league, game, viewer)
     (league,) = shown_leagues(conn, viewer, [opened.league])
     created = {**dict(league), "role": LeagueRole.HOST, "season": opened.season}
     if opened.season is not None:
@@ -282,7 +283,7 @@ def create_season(
     league opens again. Reference agents that medal lines name become anchors. `fill` adds more
     until one agent can play."""
     game = game_of(league)
-    return league_setup.open_next_season(conn, app_state.blobs, viewer, league, season, game)
+    return open_next_season(conn, app_state.blobs, viewer, league, season, game)
 
 
 @operations("GET", "/seasons/{season}", "Read a season", tag="seasons", problems=(404,))
@@ -332,7 +333,7 @@ def read_limits(
 ) -> UploadLimits:
     """For the caller's team. Name the team if there are several."""
     playing = permissions.team_to_act_for(conn, viewer, team)
-    return daily_uploads.upload_limits(conn, season.id, playing.id)
+    return deadlines.upload_limits(conn, season.id, playing.id)
 
 
 @operations(
@@ -366,7 +367,7 @@ def put_extension(
     """Hosts and administrators only; the audit log keeps the act. The team's uploads close at this
     time, even if the season locks earlier. The team reads the time at `GET
     /v1/seasons/{season}/limits`."""
-    return deadline_extensions.extend_deadline(conn, viewer, season.id, team, extension)
+    return seasons.extend_deadline(conn, viewer, season.id, team, extension)
 
 
 @operations(
@@ -378,4 +379,4 @@ def put_extension(
 )
 def list_extensions(conn: Db, viewer: Known, season: HostedSeason) -> Page[Extension]:
     """Hosts and administrators only."""
-    return Page(items=deadline_extensions.list_extensions(conn, season.id))
+    return Page(items=seasons.list_extensions(conn, season.id))

@@ -10,7 +10,7 @@ from fastapi import Depends, Query
 from ladder.enums import LeagueRole, ReplayVisibility, Visibility
 from ladder.field_types import RECORD
 from ladder.ids import InvitationId, JoinRequestId, LeagueId, UserId
-from ladder.leagues import invitations, join_requests, league_blocks, members, terms
+from ladder.leagues import invitations, join_requests, members, terms
 from ladder.leagues.invitations import (
     Invitation,
     InvitationCode,
@@ -19,8 +19,7 @@ from ladder.leagues.invitations import (
     NewInvitation,
 )
 from ladder.leagues.join_requests import JoinAnswer, JoinRequest, NewJoinRequest, RequestState
-from ladder.leagues.league_blocks import LeagueBlock, NewBlock
-from ladder.leagues.members import Member, RoleChange
+from ladder.leagues.members import LeagueBlock, Member, NewBlock, RoleChange
 from ladder.leagues.terms import Consent, Terms
 from ladder.people import users
 from services.http.app_state import Db
@@ -347,7 +346,7 @@ def list_league_blocks(
 ) -> Page[LeagueBlock]:
     """Hosts and administrators only."""
     after = UserId(span.after) if span.after else None
-    rows = league_blocks.list_blocks(conn, league.id, after, span.limit)
+    rows = members.list_blocks(conn, league.id, after, span.limit)
     return span.page(rows, lambda row: row.user_id, lambda row: row)
 
 
@@ -369,7 +368,7 @@ def block_from_league(
     """Hosts and administrators only. Ends the person's role. The person cannot join, ask to join or
     enter agents, and reads the reason. Entries play on: disqualify them if they must go."""
     person = users.require_user(conn, user)
-    league_blocks.block_person(conn, viewer, league, person, block.reason)
+    members.block_person(conn, viewer, league, person, block.reason)
 
 
 @operations(
@@ -387,4 +386,4 @@ def block_from_league(
 def unblock_from_league(conn: Db, viewer: Host, league: HostedLeague, user: UserKey) -> None:
     """Hosts and administrators only. The person may join again, but gets no role by
     this. Repeating it changes nothing."""
-    league_blocks.unblock_person(conn, viewer, league, UserId(user), "unblocked")
+    members.unblock_person(conn, viewer, league, UserId(user), "unblocked")

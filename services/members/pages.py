@@ -15,15 +15,7 @@ from ladder.enums import LeagueRole
 from ladder.errors import Invalid, LadderError
 from ladder.field_types import KEY, Key, Line, RequestModel
 from ladder.ids import UserId
-from ladder.leagues import (
-    invitations,
-    join_requests,
-    league_blocks,
-    members,
-    rosters,
-    seasons,
-    terms,
-)
+from ladder.leagues import invitations, join_requests, members, rosters, seasons, terms
 from ladder.leagues.invitations import MadeInvitation, NewInvitation
 from ladder.leagues.join_requests import JoinAnswer, RequestState
 from ladder.leagues.members import Member
@@ -130,7 +122,7 @@ def people_page(
         forms=forms,
         requests=join_requests.list_requests(conn, league.id, limit=REQUESTS_SHOWN),
         waiting=join_requests.count_waiting(conn, league.id),
-        blocks=league_blocks.list_blocks(conn, league.id, limit=BLOCKS_SHOWN),
+        blocks=members.list_blocks(conn, league.id, limit=BLOCKS_SHOWN),
         answer=forms["decline_requests" if is_declined else "approve_requests"],
         block=forms["block_from_league"],
         league=league,

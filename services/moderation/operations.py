@@ -7,20 +7,14 @@ from typing import Annotated
 from fastapi import Depends
 
 from ladder.ids import RejudgementId, TeamId
-from ladder.moderation import (
-    disqualifications,
-    rejudgement_preview,
-    rejudgements,
-    shared_places,
-    suspects,
-)
+from ladder.moderation import disqualifications, rejudgements, shared_places, suspects
 from ladder.moderation.disqualifications import DisqualificationAct, DisqualificationRequest
-from ladder.moderation.rejudgement_preview import RejudgementPreview
 from ladder.moderation.rejudgements import (
     Cancellation,
     NewRejudgement,
     PreviewRequest,
     Rejudgement,
+    RejudgementPreview,
 )
 from ladder.moderation.shared_places import SeparationRequest, SharedPlace, SharedPlaceRequest
 from ladder.moderation.suspects import Suspects
@@ -133,7 +127,7 @@ def preview_rejudgement(
 ) -> RejudgementPreview:
     """Hosts and administrators only. Lists the results that the predicate matches. Shows how
     official scores, ranks and medals would differ without them. Changes nothing."""
-    return rejudgement_preview.preview_rejudgement(conn, season.id, preview.predicate)
+    return rejudgements.preview_rejudgement(conn, season.id, preview.predicate)
 
 
 @operations(

@@ -15,10 +15,9 @@ from ladder.field_types import KEY, Name, Reason
 from ladder.ids import RejudgementId
 from ladder.leagues import seasons
 from ladder.leagues.records import Season
-from ladder.moderation import disqualifications, rejudgement_preview, rejudgements, suspects
+from ladder.moderation import disqualifications, rejudgements, suspects
 from ladder.moderation.disqualifications import DisqualificationRequest
-from ladder.moderation.rejudgements import NewRejudgement, PreviewRequest, Rejudgement
-from ladder.moderation.result_search import Predicate
+from ladder.moderation.rejudgements import NewRejudgement, Predicate, PreviewRequest, Rejudgement
 from ladder.people import audit_log
 from ladder.people.audit_log import AuditEntry
 from services.http.app_state import Db
@@ -155,7 +154,7 @@ def rejudgement_page(
             filled_in = {name: value for name, value in question.values.items() if value}
             asked = PreviewForm.model_validate(filled_in)
             predicate = asked.predicate({"conn": conn, "season": season})
-            preview = rejudgement_preview.preview_rejudgement(conn, season.id, predicate)
+            preview = rejudgements.preview_rejudgement(conn, season.id, predicate)
         except REFUSED as error:
             question.add_errors(error)
             forms.refused = question

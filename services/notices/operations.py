@@ -10,7 +10,7 @@ from fastapi import Query, Request, Response
 
 from ladder.field_types import Key, RequestModel
 from ladder.ids import ChannelId, DeliveryId, NoticeFeedId, NoticeId
-from ladder.notices import channels, feeds, inbox
+from ladder.notices import channels, inbox
 from ladder.notices.channels import (
     Channel,
     ChannelChange,
@@ -20,8 +20,7 @@ from ladder.notices.channels import (
     NewChannel,
     TopicLevels,
 )
-from ladder.notices.feeds import MadeFeed, NewFeed, PrivateFeed
-from ladder.notices.inbox import ReadNotices
+from ladder.notices.inbox import MadeFeed, NewFeed, PrivateFeed, ReadNotices
 from ladder.notices.kinds import Notice
 from ladder.reports.open_requests import OpenRequest, list_open_requests
 from services.http import permissions
@@ -173,7 +172,7 @@ def change_preferences(conn: Db, viewer: Writer, body: LevelChoices) -> list[Top
 @operations("GET", "/me/notices/feeds", "List your private feeds", problems=())
 def list_feeds(conn: Db, viewer: Known) -> Page[PrivateFeed]:
     """Without their addresses."""
-    return Page(items=feeds.list_feeds(conn, user_of(viewer)))
+    return Page(items=inbox.list_feeds(conn, user_of(viewer)))
 
 
 @operations("POST", "/me/notices/feeds", "Make a private feed", status=201)
@@ -183,7 +182,7 @@ def create_feed(conn: Db, app_state: AppState, viewer: FullWriter, feed: NewFeed
     the token."""
     agent = permissions.visible_agent(conn, viewer, feed.agent) if feed.agent else None
     league = permissions.visible_league(conn, viewer, feed.league) if feed.league else None
-    return feeds.create_feed(
+    return inbox.create_feed(
         conn,
         user_of(viewer),
         app_state.settings.base_url,
@@ -201,4 +200,4 @@ def create_feed(conn: Db, app_state: AppState, viewer: FullWriter, feed: NewFeed
 )
 def revoke_feed(feed: FeedKey, conn: Db, viewer: Writer) -> None:
     """Takes effect at once and for good."""
-    feeds.revoke_feed(conn, user_of(viewer), NoticeFeedId(feed))
+    inbox.revoke_feed(conn, user_of(viewer), NoticeFeedId(feed))

@@ -11,7 +11,7 @@ from ladder.database.db import Connection
 from ladder.errors import Invalid, LadderError
 from ladder.field_types import KEY
 from ladder.ids import ChannelId, DeliveryId, NoticeId
-from ladder.notices import channels, feeds, inbox
+from ladder.notices import channels, inbox
 from ladder.notices.channels import FAILURES_UNTIL_OFF, Level, LevelChoice, NewChannel
 from ladder.notices.kinds import Form, Topic
 from ladder.people import sessions
@@ -107,7 +107,7 @@ def settings_page(
         rows=channels.list_levels(conn, user_of(viewer)),
         topics=TOPICS,
         levels=LEVELS,
-        feeds=feeds.list_feeds(conn, user_of(viewer)),
+        feeds=inbox.list_feeds(conn, user_of(viewer)),
         feed_address=feed_address,
     )
 
@@ -118,7 +118,7 @@ def create_feed(
 ) -> Response:
     """Makes a private Atom feed of all notices, and shows its address once."""
     sessions.require_full_session(conn, viewer, request.state.session_id)
-    feed = feeds.create_feed(conn, user_of(viewer), app_state.settings.base_url)
+    feed = inbox.create_feed(conn, user_of(viewer), app_state.settings.base_url)
     return settings_page(request, conn, viewer, forms.Form(dict(FIELDS)), feed.address)
 
 

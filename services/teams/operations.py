@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ladder.entries import team_dissolution, team_merges
+from ladder.entries import team_merges
 from ladder.entries.team_merges import NewTeamMerge, TeamMerge
 from ladder.ids import TeamInvitationId, UserId
 from ladder.people import administration, team_invitations, teams
@@ -74,7 +74,7 @@ def rename_team(conn: Db, viewer: Writer, team: VisibleTeam, new: TeamName) -> T
 def dissolve_team(conn: Db, viewer: Writer, team: VisibleTeam) -> None:
     """Owners only, for good. Its entries of unfinished seasons retire, and all members leave.
     Finished results stay."""
-    team_dissolution.dissolve_team(conn, team.id, viewer)
+    team_merges.dissolve_team(conn, team.id, viewer)
 
 
 @operations("GET", "/teams/{team}/members", "List a team's members", problems=(403, 404))

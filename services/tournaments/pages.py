@@ -13,8 +13,7 @@ from markupsafe import Markup
 from pydantic import BaseModel, Field
 
 from ladder.database.db import Connection
-from ladder.entries import agent_lookup, agent_names
-from ladder.entries.agent_names import OfferedName
+from ladder.entries.agents import OfferedName, find_season_agent, offer_names
 from ladder.entries.records import Agent
 from ladder.enums import Embargo
 from ladder.errors import Invalid
@@ -98,9 +97,7 @@ class InvitationForm(BaseModel):
 
     def request(self, values: Mapping[str, Any]) -> NewEntrant:
         season_id = values["tournament"].season_id
-        agent = agent_lookup.find_season_agent(
-            values["conn"], values["viewer"], season_id, self.agent, "agent"
-        )
+        agent = find_season_agent(values["conn"], values["viewer"], season_id, self.agent, "agent")
         return NewEntrant(agent=agent.id)
 
 
@@ -413,7 +410,7 @@ def agents_to_invite(conn: Connection, viewer: Viewer, view: TournamentView) -> 
     if not view.is_host or rule != EntryRule.INVITATION or not state.is_before_lock:
         return []
     agents = entrants.agents_to_invite(conn, viewer, view.tournament, OFFERED)
-    return agent_names.offer_names(conn, agents)
+    return offer_names(conn, agents)
 
 
 def choice_of(view: TournamentView, choice: PageChoice) -> PageChoice:

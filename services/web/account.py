@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
 from ladder.database.db import Connection
-from ladder.entries import agents, daily_uploads
+from ladder.entries import agents, deadlines
 from ladder.ids import UserId
 from ladder.leagues import leagues, seasons
 from ladder.leagues.records import League
@@ -36,7 +36,7 @@ class LimitRow:
 
     league: League
     team: Team
-    limits: daily_uploads.UploadLimits
+    limits: deadlines.UploadLimits
 
 
 @router.get("/me")
@@ -71,7 +71,7 @@ def limit_rows(conn: Connection, team: Team) -> list[LimitRow]:
         season = seasons.current_season(conn, league_id)
         if season is None or league.state == "closed":
             continue
-        limits = daily_uploads.upload_limits(conn, season.id, team.id)
+        limits = deadlines.upload_limits(conn, season.id, team.id)
         is_extended = limits.closes_at is not None and limits.closes_at > datetime.now(UTC)
         if season.state == "open" or (season.state == "locked" and is_extended):
             rows.append(LimitRow(league, team, limits))

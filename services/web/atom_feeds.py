@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 from fastapi import APIRouter, Path, Request, Response
 
-from ladder.notices import feeds
+from ladder.notices import inbox
 from services.http import permissions
 from services.http.app_state import Db, app_state_of
 from services.http.path_parameters import AgentKey, LeagueKey
@@ -33,7 +33,7 @@ def show_agent_feed(request: Request, agent: AgentKey, conn: Db, who: Visitor) -
     """What everybody who sees the agent may know: that it plays, and its medals' leagues."""
     found = permissions.visible_agent(conn, who, agent)
     return feed_response(
-        request, found.name, found.id, feeds.public_events(conn, who, agent_id=found.id)
+        request, found.name, found.id, inbox.public_events(conn, who, agent_id=found.id)
     )
 
 
@@ -42,14 +42,14 @@ def show_league_feed(request: Request, league: LeagueKey, conn: Db, who: Visitor
     """Seasons that open and end, agents that begin to play, and medals."""
     found = permissions.visible_league(conn, who, league)
     return feed_response(
-        request, found.title, found.id, feeds.public_events(conn, who, league_id=found.id)
+        request, found.title, found.id, inbox.public_events(conn, who, league_id=found.id)
     )
 
 
 @router.get("/feeds/{secret}.atom")
 def show_private_feed(request: Request, secret: Secret, conn: Db) -> Response:
     """The notices of the person who made this address."""
-    feed, found = feeds.read_private_feed(conn, secret)
+    feed, found = inbox.read_private_feed(conn, secret)
     title = feed.agent_name or feed.league_title or "all"
     return feed_response(request, f"Notices: {title}", feed.id, found)
 

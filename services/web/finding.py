@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import ValidationError
 
 from ladder.database.db import Connection
-from ladder.entries import agent_lookup, agents, entries
+from ladder.entries import agents, entries
 from ladder.entries.records import Agent, EntryState
 from ladder.enums import MatchKind
 from ladder.errors import Invalid, LadderError, NotFound
@@ -142,17 +142,13 @@ def show_comparison(
     for name, field in (("one", "agent"), ("other", "opponent")):
         if form.values[field]:
             try:
-                values[name] = agent_lookup.find_visible_agent(
-                    conn, viewer, form.values[field], field
-                )
+                values[name] = agents.find_visible_agent(conn, viewer, form.values[field], field)
             except NotFound:
-                similar = agent_lookup.find_similar_agents(
-                    conn, viewer, form.values[field], SIMILAR
-                )
+                similar = agents.find_similar_agents(conn, viewer, form.values[field], SIMILAR)
                 form.wrong[field] = form_texts.DID_YOU_MEAN if similar else form_texts.NOTHING_NAMED
                 values["namesakes"][field] = similar
             except Invalid:
-                same = agent_lookup.find_namesakes(conn, viewer, form.values[field])
+                same = agents.find_namesakes(conn, viewer, form.values[field])
                 values["namesakes"][field] = same
             else:
                 _show_name(form, field, values[name])
@@ -182,7 +178,7 @@ def show_comparison(
         form=form,
         better=_better_address(conn, viewer, values["one"]),
         shared_league=_shared_league(conn, viewer, values["one"], values["other"]),
-        offered=agent_lookup.find_similar_agents(conn, viewer, "", OFFERED),
+        offered=agents.find_similar_agents(conn, viewer, "", OFFERED),
         **values,
     )
 
@@ -225,7 +221,7 @@ def _choose_among_namesakes(
         values["namesakes"].get(field) or [one for one in [values[name]] if one]
         for name, field in (("one", "agent"), ("other", "opponent"))
     )
-    pair = agent_lookup.likeliest_pair(conn, viewer, ones, others)
+    pair = agents.likeliest_pair(conn, viewer, ones, others)
     if pair:
         values["one"], values["other"] = pair
     else:

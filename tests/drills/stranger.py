@@ -38,7 +38,7 @@ from ladder.database import db, migrate
 from ladder.database.blobs import Blobs, open_blobs
 from ladder.database.db import Connection
 from ladder.entries import agents, entries
-from ladder.entries.league_setup import set_up_league
+from ladder.entries.anchors import set_up_league
 from ladder.entries.records import Entry
 from ladder.enums import MatchKind
 from ladder.ids import MatchId

@@ -26,8 +26,7 @@ from ladder.ids import UserId
 from ladder.mail import MailServer
 from ladder.notices import channels, deliveries
 from ladder.notices.channels import Channel, Level, LevelChoice, check_address, egress_rules
-from ladder.notices.events import EventSubject, record_event
-from ladder.notices.kinds import Form, NoticeKind, Topic
+from ladder.notices.kinds import EventSubject, Form, NoticeKind, Topic, record_event
 from ladder.people import users
 from ladder.settings import Settings
 from services.scheduler.wake_messages import WakeMessages

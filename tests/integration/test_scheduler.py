@@ -8,7 +8,7 @@ from ladder.database import idempotency
 from ladder.database.db import Connection
 from ladder.leagues import seasons
 from ladder.matches import history, wake_up_messages, workers
-from ladder.moderation import rejudgements, result_search
+from ladder.moderation import rejudgements
 from ladder.people import one_time_links, passkeys, users
 from ladder.people.one_time_links import LinkPurpose
 from ladder.people.passkeys import StepPurpose
@@ -42,7 +42,7 @@ def test_a_rejudge_waits_for_a_node_with_the_profile(contest: Contest) -> None:
     contest.play(contest.rated(first, *others[:3]), [1, 2, 3, 4])
     conn.execute("alter table seats disable trigger seats_written")
     conn.execute("update seats set profile = 'torch' where entry_id = %s", (first,))
-    everything = result_search.Predicate(node="node")
+    everything = rejudgements.Predicate(node="node")
     rejudgements.create_rejudgement(
         conn, contest.season.id, everything, by=None, reason="a bad node"
     )
@@ -63,7 +63,7 @@ def test_a_rejudge_without_a_node_ends_after_a_while(contest: Contest) -> None:
     conn.execute("alter table seats disable trigger seats_written")
     conn.execute("update seats set profile = 'torch'")
     act = rejudgements.create_rejudgement(
-        conn, season, result_search.Predicate(node="node"), by=None, reason="a bad node"
+        conn, season, rejudgements.Predicate(node="node"), by=None, reason="a bad node"
     )
     workers.register_worker(conn, hello("w1"))
     conn.execute("update workers set started_at = now() - interval '2 hours'")

@@ -16,8 +16,8 @@ from ladder.machines import checks, lease_blobs, machines
 from ladder.machines.machines import CHECKED, Machine
 from ladder.matches import lease, workers
 from ladder.matches.records import EpisodeResult, MatchOrder
-from ladder.moderation import result_search
-from ladder.moderation.result_search import Predicate
+from ladder.moderation import rejudgements
+from ladder.moderation.rejudgements import Predicate
 from ladder.people import visibility
 from ladder.people.records import Viewer
 from tests import simulated_machine
@@ -188,7 +188,7 @@ def test_a_liar_goes_into_quarantine_until_it_is_trusted_again(pond: Pond, admin
     assert pond.conn.execute(
         "select user_id from notices where kind = 'machine_quarantined'"
     ).fetchall() == [(admin.user_id,)]
-    suspects = result_search.find_suspects(
+    suspects = rejudgements.find_suspects(
         pond.conn, pond.contest.season.id, Predicate(machine="POND")
     )
     assert {one.match_id for one in suspects} == set(lies)

@@ -22,7 +22,7 @@ import redis
 from games.episode import Episode, from_bytes
 from games.frames import LiveFrames, frames_json
 from ladder.database.blobs import Blobs
-from ladder.entries import daily_uploads, entries
+from ladder.entries import deadlines, entries
 from ladder.entries.records import EntryState
 from ladder.enums import VoidCause
 from ladder.ids import MatchId
@@ -179,10 +179,10 @@ def test_an_upload_without_main_py_does_not_count(
         zipped.writestr("my_agent/main.py", EAST)
     entry_id, match_id = enter(contest, blobs, content.getvalue())
     entry = entries.get_entry(contest.conn, entry_id)
-    used = [daily_uploads.upload_limits(contest.conn, entry.season_id, entry.team_id).used]
+    used = [deadlines.upload_limits(contest.conn, entry.season_id, entry.team_id).used]
     worker_context = station_at(node.socket, tmp_path, worker_database_url, blobs)
     assert match_attempt.play_match(worker_context, match_id) == "accepted"
-    used += [daily_uploads.upload_limits(contest.conn, entry.season_id, entry.team_id).used]
+    used += [deadlines.upload_limits(contest.conn, entry.season_id, entry.team_id).used]
     assert used == [1, 0]
     reason = entries.get_entry(contest.conn, entry_id).reason or ""
     assert "there is no main.py at the root" in reason
@@ -202,7 +202,7 @@ def test_a_raising_agent_is_rejected_with_its_traceback(
     assert entry.state is EntryState.REJECTED
     assert entry.reason is not None
     assert "no such key" in entry.reason
-    assert daily_uploads.upload_limits(contest.conn, entry.season_id, entry.team_id).used == 1
+    assert deadlines.upload_limits(contest.conn, entry.season_id, entry.team_id).used == 1
     log = history.get_match(contest.conn, match_id).seats[0].log_digest
     assert log is not None
     assert "KeyError" in json.loads(gzip.decompress(b"".join(blobs.open(log))))["traceback"]

@@ -10,8 +10,7 @@ from playwright.sync_api import expect
 
 from ladder.database.db import connect
 from ladder.ids import UserId
-from ladder.notices.events import EventSubject, record_event
-from ladder.notices.kinds import NoticeKind
+from ladder.notices.kinds import EventSubject, NoticeKind, record_event
 from tests.web.conftest import Site, Tab, press
 from tests.web.test_sign_up import sign_up
 

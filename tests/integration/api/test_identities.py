@@ -18,6 +18,7 @@ from fastapi import FastAPI
 from joserfc.jwk import ECKey
 
 from ladder.database import db
+from ladder.people import identities
 from ladder.settings import Settings
 from services.app import create_app
 from tests.integration.api.identity_site import CLIENT

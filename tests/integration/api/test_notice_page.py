@@ -7,8 +7,7 @@ import re
 import pytest
 
 from ladder.ids import TeamId
-from ladder.notices.events import EventSubject, record_events
-from ladder.notices.kinds import NoticeKind
+from ladder.notices.kinds import EventSubject, NoticeKind, record_events
 from services.notices import pages
 from tests.integration.api.browsing import browse
 from tests.integration.api.commands import fresh_peck as fresh_peck

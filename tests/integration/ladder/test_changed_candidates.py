@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ladder.database import db
 from ladder.database.db import Connection
 from ladder.entries import candidates, entries
-from ladder.entries.changed_candidates import CandidateChanges, CandidateReader
+from ladder.entries.candidates import CandidateChanges, CandidateReader
 from ladder.ids import EntryId
 from ladder.matches.pairing import Candidate
 from ladder.scheduling.season_cache import SeasonCache

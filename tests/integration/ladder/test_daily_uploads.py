@@ -9,7 +9,7 @@ import pytest
 
 from ladder.database import db
 from ladder.database.db import Connection
-from ladder.entries import daily_uploads, entries
+from ladder.entries import deadlines, entries
 from tests.integration.ladder.contest import Contest, make_contest
 
 
@@ -31,7 +31,7 @@ def test_the_daily_limit_counts_per_team_and_season(conn: Connection) -> None:
     contest.pending(agent)
     contest.pending(agent)
     told = r"2 of 2 used, 0 left; resets at .*:\d\d UTC$"
-    with pytest.raises(daily_uploads.DailyLimitReached, match=told) as caught:
+    with pytest.raises(deadlines.DailyLimitReached, match=told) as caught:
         contest.pending(agent)
     assert caught.value.limits.left == 0
     contest.pending()  # another team
@@ -53,7 +53,7 @@ def test_uploads_at_the_same_moment_never_pass_the_limit(
             with db.connect(database_url) as own:
                 entries.enter_season(own, contest.season.id, submissions[number].id)
             outcomes.append(True)
-        except daily_uploads.DailyLimitReached:
+        except deadlines.DailyLimitReached:
             outcomes.append(False)
 
     threads = [threading.Thread(target=enter, args=(n,)) for n in range(8)]
@@ -70,6 +70,4 @@ def test_a_rolled_back_upload_uses_no_daily_limit(database_url: str, contest: Co
     with db.connect(database_url) as own:
         entries.enter_season(own, contest.season.id, submission.id)
         own.rollback()
-    assert (
-        daily_uploads.upload_limits(contest.conn, contest.season.id, submission.team_id).used == 0
-    )
+    assert deadlines.upload_limits(contest.conn, contest.season.id, submission.team_id).used == 0

@@ -10,10 +10,10 @@ import pytest
 from ladder.database.db import Connection
 from ladder.entries import entries
 from ladder.entries.records import EntryState
-from ladder.entries.team_dissolution import dissolve_team
+from ladder.entries.team_merges import dissolve_team
 from ladder.errors import Conflict, LadderError, NotFound
 from ladder.ids import EntryId, TeamId, UserId
-from ladder.leagues import sealed_medals, seasons
+from ladder.leagues import medals, seasons
 from ladder.leagues.medals import Medal, MedalRuleKind, MedalRules
 from ladder.moderation import disqualifications
 from ladder.people import audit_log
@@ -286,16 +286,12 @@ def test_a_disqualification_unseals_the_medals(conn: Connection) -> None:
     scores(contest, fitter)
     board = leaderboard.read_board(conn, season).rows
     assert [row.entry_id for row in board] == four
-    assert set(sealed_medals.sealed_medals_of_season(conn, season)) == {
-        row.team_id for row in board[:3]
-    }
+    assert set(medals.sealed_medals_of_season(conn, season)) == {row.team_id for row in board[:3]}
     act = out(contest, four[0])
-    assert board[0].team_id not in sealed_medals.sealed_medals_of_season(conn, season)
+    assert board[0].team_id not in medals.sealed_medals_of_season(conn, season)
     # A disqualified entry's games affected all others: each medal is judged again.
-    assert {seal.audit_id for seal in sealed_medals.list_sealed_medals(conn, season)} == {
-        act.audit_id
-    }
-    assert sealed_medals.sealed_medals_of_season(conn, season) == {}
+    assert {seal.audit_id for seal in medals.list_sealed_medals(conn, season)} == {act.audit_id}
+    assert medals.sealed_medals_of_season(conn, season) == {}
     rate(contest)
     assert fitting.seasons_to_fit(conn) == [season]
     scores(contest, fitter)

@@ -20,7 +20,7 @@ from ladder.leagues import leagues
 from ladder.matches import history, lease
 from ladder.matches.records import EpisodeResult, FinishResult
 from ladder.moderation import rejudgements
-from ladder.moderation.result_search import Predicate
+from ladder.moderation.rejudgements import Predicate
 from ladder.people import audit_log, teams, tokens, users
 from ladder.people.records import Viewer
 from ladder.privacy import account_fate, erasing

@@ -11,12 +11,12 @@ import pytest
 
 from ladder.database import db
 from ladder.database.db import Connection
-from ladder.entries import daily_uploads, entries
+from ladder.entries import deadlines, entries
 from ladder.entries.deadlines import LONGEST_UPLOAD_SECONDS
 from ladder.errors import Conflict, LadderError, NotFound
 from ladder.ids import AgentId, TeamId
-from ladder.leagues import deadline_extensions, sealed_medals, seasons
-from ladder.leagues.deadline_extensions import NewExtension
+from ladder.leagues import medals, seasons
+from ladder.leagues.seasons import NewExtension
 from ladder.people import audit_log
 from ladder.people.records import Viewer
 from tests.integration.ladder.contest import Contest, make_contest
@@ -32,8 +32,8 @@ def ago(seconds: float) -> float:
     return time.monotonic() - seconds
 
 
-def extend(contest: Contest, team: str, closes_at: datetime) -> deadline_extensions.Extension:
-    return deadline_extensions.extend_deadline(
+def extend(contest: Contest, team: str, closes_at: datetime) -> seasons.Extension:
+    return seasons.extend_deadline(
         contest.conn,
         Viewer(contest.host, "host"),
         contest.season.id,
@@ -85,14 +85,12 @@ def test_an_extension_applies_only_to_its_team(conn: Connection) -> None:
     contest.pending(agent)
     with pytest.raises(Conflict, match="locked"):
         contest.pending()
-    limits = daily_uploads.upload_limits(conn, contest.season.id, team)
+    limits = deadlines.upload_limits(conn, contest.season.id, team)
     assert limits.closes_at == later
     extend(contest, team, minutes(-0.5))
     with pytest.raises(Conflict, match="locked"):
         contest.pending(agent)
-    assert [
-        each.team_id for each in deadline_extensions.list_extensions(conn, contest.season.id)
-    ] == [team]
+    assert [each.team_id for each in seasons.list_extensions(conn, contest.season.id)] == [team]
 
 
 def test_an_extension_is_in_the_audit_log_with_its_reason(conn: Connection) -> None:
@@ -111,13 +109,13 @@ def test_no_medal_is_sealed_during_an_extension(settled: Contest) -> None:
     seasons.set_season_state(conn, contest.season.id, "locked")
     extend(contest, team, minutes(10))
     refit(contest)
-    assert sealed_medals.sealed_medals_of_season(conn, contest.season.id) == {}
+    assert medals.sealed_medals_of_season(conn, contest.season.id) == {}
     extend(contest, team, minutes(-1))  # a request that began in time may still arrive
     refit(contest)
-    assert sealed_medals.sealed_medals_of_season(conn, contest.season.id) == {}
+    assert medals.sealed_medals_of_season(conn, contest.season.id) == {}
     extend(contest, team, minutes(-LONGEST_UPLOAD_SECONDS / 60))
     refit(contest)
-    assert sealed_medals.sealed_medals_of_season(conn, contest.season.id) != {}
+    assert medals.sealed_medals_of_season(conn, contest.season.id) != {}
     with pytest.raises(Conflict, match="medals are sealed"):
         extend(contest, team, minutes(10))
 
@@ -134,7 +132,7 @@ def test_no_medal_is_sealed_while_a_timely_upload_may_arrive(settled: Contest) -
         )
         seasons.lock_and_finish_due_seasons(conn)
         refit(contest)
-        return sealed_medals.sealed_medals_of_season(conn, contest.season.id) != {}
+        return medals.sealed_medals_of_season(conn, contest.season.id) != {}
 
     assert not sealed(1)
     assert not sealed(LONGEST_UPLOAD_SECONDS - 30)
@@ -160,10 +158,10 @@ def test_no_medal_is_sealed_during_an_uncommitted_entry(settled: Contest, settle
             (contest.season.id,),
         )
         refit(contest)
-        assert sealed_medals.sealed_medals_of_season(conn, contest.season.id) == {}
+        assert medals.sealed_medals_of_season(conn, contest.season.id) == {}
         other.rollback()
     refit(contest)
-    assert sealed_medals.sealed_medals_of_season(conn, contest.season.id) != {}
+    assert medals.sealed_medals_of_season(conn, contest.season.id) != {}
     conn.execute(  # as if a host locked it before its date
         "update seasons set closes_at = now() - interval '1 second' where id = %s",
         (contest.season.id,),
@@ -184,7 +182,7 @@ def test_a_fit_waits_for_a_concurrent_extension(settled: Contest, settled_url: s
             assert fitting.is_alive(), "the fit did not wait for the extension"
         other.commit()
         fitting.join()
-    assert sealed_medals.sealed_medals_of_season(conn, contest.season.id) == {}
+    assert medals.sealed_medals_of_season(conn, contest.season.id) == {}
 
 
 def test_an_extension_lies_between_the_season_deadlines(

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ladder.database.db import Connection
-from ladder.entries import agent_lookup, agents, entries
+from ladder.entries import agents, entries
 from ladder.entries.records import Agent
 from ladder.enums import LeagueRole, MatchKind
 from ladder.errors import Invalid, NotFound
@@ -171,7 +171,7 @@ def test_without_a_league_only_visible_leagues_are_searched(
         match_search.search_matches(conn, STRANGER, MatchFilter(agent_id=agent.id), limit=100) == []
     )
     with pytest.raises(NotFound):
-        agent_lookup.find_visible_agent(conn, STRANGER, agent.id)
+        agents.find_visible_agent(conn, STRANGER, agent.id)
     assert site_search.search_names(conn, STRANGER, agent.team_name) == []
     assert site_search.search_names(conn, admin, agent.team_name)[0].id == agent.team_id
 
@@ -202,13 +202,13 @@ def test_a_name_of_several_teams_is_refused_with_the_remedy(contest: Contest) ->
         agent = agents.create_agent(contest.conn, team, "Twin", f"twin-{contest.host[-6:]}")
         contest.active(agent.id)
         if number == 0:
-            assert agent_lookup.find_visible_agent(contest.conn, STRANGER, agent.slug) == agent
+            assert agents.find_visible_agent(contest.conn, STRANGER, agent.slug) == agent
     with pytest.raises(Invalid, match="write TEAM/"):
-        agent_lookup.find_visible_agent(contest.conn, STRANGER, agent.slug, "opponent")
+        agents.find_visible_agent(contest.conn, STRANGER, agent.slug, "opponent")
     named = f"{agent.team_name}/{agent.slug}"
-    assert agent_lookup.find_visible_agent(contest.conn, STRANGER, named) == agent
+    assert agents.find_visible_agent(contest.conn, STRANGER, named) == agent
     mine = Viewer(None, "me", team_ids=frozenset({teams[0]}))
-    found = agent_lookup.find_visible_agent(contest.conn, mine, agent.slug)
+    found = agents.find_visible_agent(contest.conn, mine, agent.slug)
     assert found.team_id == teams[0]
 
 
@@ -227,7 +227,7 @@ def test_a_host_finds_agents_of_the_season_without_preference(
     contest.pending(two.id)
 
     def find(text: str, viewer: Viewer) -> Agent:
-        return agent_lookup.find_season_agent(conn, viewer, contest.season.id, text, "invited")
+        return agents.find_season_agent(conn, viewer, contest.season.id, text, "invited")
 
     host = Viewer(None, "me", team_ids=frozenset({two.team_id, other.team_id}))
     assert find("twin", host) == one

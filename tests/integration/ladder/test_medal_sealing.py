@@ -12,7 +12,7 @@ from ladder.database.db import Connection
 from ladder.entries import entries
 from ladder.errors import Conflict
 from ladder.ids import EntryId
-from ladder.leagues import sealed_medals, seasons
+from ladder.leagues import medals, seasons
 from ladder.leagues.medals import Medal, MedalRuleKind, MedalRules, MedalStatus
 from ladder.matches import workers
 from ladder.people import audit_log
@@ -62,11 +62,11 @@ def test_a_likely_medal_is_sealed_after_uploads_lock(settled: Contest) -> None:
     refit(settled)
     assert [row.medal for row in board(settled)] == [*Medal, None]
     assert {row.status for row in board(settled)[:3]} == {MedalStatus.LIKELY}
-    assert sealed_medals.sealed_medals_of_season(settled.conn, settled.season.id) == {}
+    assert medals.sealed_medals_of_season(settled.conn, settled.season.id) == {}
     turn(settled, "locked")
     refit(settled)
     assert {row.status for row in board(settled)[:3]} == {MedalStatus.SEALED}
-    seals = sealed_medals.list_sealed_medals(settled.conn, settled.season.id)
+    seals = medals.list_sealed_medals(settled.conn, settled.season.id)
     assert {(seal.medal, seal.version) for seal in seals} == {
         (medal, STANDINGS_THAT_MUST_AGREE + 1) for medal in Medal
     }
@@ -81,7 +81,7 @@ def test_an_uncertain_standing_seals_no_medal(conn: Connection) -> None:
     play(contest, four, 1)
     turn(contest, "locked")
     refit(contest)
-    assert sealed_medals.list_sealed_medals(contest.conn, contest.season.id) == []
+    assert medals.list_sealed_medals(contest.conn, contest.season.id) == []
     assert [row.status for row in board(contest)] == [*[MedalStatus.LIKELY] * 3, None]
     turn(contest, "open")
 
@@ -89,7 +89,7 @@ def test_an_uncertain_standing_seals_no_medal(conn: Connection) -> None:
 def test_a_sealed_medal_survives_later_games(settled: Contest) -> None:
     turn(settled, "locked")
     refit(settled)
-    sealed = sealed_medals.sealed_medals_of_season(settled.conn, settled.season.id)
+    sealed = medals.sealed_medals_of_season(settled.conn, settled.season.id)
     play(settled, settled.entries[::-1], 140)
     refit(settled)
     assert board(settled)[0].entry_id == settled.entries[3]
@@ -105,15 +105,13 @@ def test_only_an_audited_act_undoes_a_seal(settled: Contest) -> None:
     refit(settled)
     conn, season = settled.conn, settled.season.id
     for table in ("sealed_medals", "unsealed_medals"):
-        sealed_medals.unseal_medals(conn, season, board(settled)[0].team_id, act(settled))
+        medals.unseal_medals(conn, season, board(settled)[0].team_id, act(settled))
         with pytest.raises(Exception, match="never changed"), conn.transaction():
             conn.execute(f"delete from {table}")
     best = board(settled)[0]
     assert (best.medal, best.status, best.sealed) == (Medal.GOLD, MedalStatus.LIKELY, None)
     gone = [
-        seal
-        for seal in sealed_medals.list_sealed_medals(conn, season)
-        if seal.unsealed_at is not None
+        seal for seal in medals.list_sealed_medals(conn, season) if seal.unsealed_at is not None
     ]
     assert [(seal.team_id, seal.medal) for seal in gone] == [(best.team_id, Medal.GOLD)]
     assert gone[0].audit_id is not None
@@ -128,11 +126,11 @@ def test_no_medal_is_sealed_during_a_rejudge(contest: Contest, four: list[EntryI
     turn(contest, "locked")
     again = contest.rated(*four, rejudges=wrong)
     refit(contest)
-    assert sealed_medals.sealed_medals_of_season(contest.conn, contest.season.id) == {}
+    assert medals.sealed_medals_of_season(contest.conn, contest.season.id) == {}
     contest.play(again, [1, 2, 3, 4])
     play(contest, four, 1)
     refit(contest)
-    assert len(sealed_medals.sealed_medals_of_season(contest.conn, contest.season.id)) == 3
+    assert len(medals.sealed_medals_of_season(contest.conn, contest.season.id)) == 3
 
 
 def test_the_number_of_teams_is_kept_once_uploads_lock(conn: Connection) -> None:
@@ -238,10 +236,10 @@ def test_no_medal_is_sealed_before_every_timely_entry_has_played(settled: Contes
     late = settled.pending()
     turn(settled, "locked")
     refit(settled)
-    assert sealed_medals.sealed_medals_of_season(settled.conn, settled.season.id) == {}
+    assert medals.sealed_medals_of_season(settled.conn, settled.season.id) == {}
     entries.retire_entry(settled.conn, late)
     refit(settled)
-    assert len(sealed_medals.sealed_medals_of_season(settled.conn, settled.season.id)) == 3
+    assert len(medals.sealed_medals_of_season(settled.conn, settled.season.id)) == 3
 
 
 def test_an_unplayable_entry_delays_seals_only_for_a_limited_time(settled: Contest) -> None:
@@ -251,7 +249,7 @@ def test_an_unplayable_entry_delays_seals_only_for_a_limited_time(settled: Conte
 
     def sealed() -> int:
         refit(settled)
-        return len(sealed_medals.sealed_medals_of_season(settled.conn, settled.season.id))
+        return len(medals.sealed_medals_of_season(settled.conn, settled.season.id))
 
     assert sealed() == 0  # no worker has been up for long enough to decide
     settled.conn.execute("update workers set started_at = now() - interval '2 hours'")
@@ -318,7 +316,7 @@ def test_a_seal_needs_several_agreeing_standings(contest: Contest, four: list[En
         play(contest, four, games, seed=3)
         refit(contest)
         refit(contest)
-        sealed.append(len(sealed_medals.sealed_medals_of_season(contest.conn, contest.season.id)))
+        sealed.append(len(medals.sealed_medals_of_season(contest.conn, contest.season.id)))
     assert sealed == [0, 0, 0, 0, 3]
 
 

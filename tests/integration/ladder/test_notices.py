@@ -8,11 +8,10 @@ from ladder.database.db import Connection
 from ladder.entries import entries
 from ladder.enums import LeagueRole, Visibility
 from ladder.ids import EntryId, NoticeId, UserId, is_id
-from ladder.leagues import invitations, leagues, sealed_medals, seasons, terms
+from ladder.leagues import invitations, leagues, medals, seasons, terms
 from ladder.moderation import disqualifications
 from ladder.notices import inbox
-from ladder.notices.events import EventSubject, record_event
-from ladder.notices.kinds import WORDS, Form, NoticeKind
+from ladder.notices.kinds import WORDS, EventSubject, Form, NoticeKind, record_event
 from ladder.people import audit_log, users
 from ladder.ratings.medal_sealing_rule import STANDINGS_THAT_MUST_AGREE
 from ladder.standings import medal_notices
@@ -206,7 +205,7 @@ def test_a_team_is_told_of_its_medal_once(conn: Connection) -> None:
     act = audit_log.record_audit(
         conn, contest.league.id, by=None, act="rejudge", subject=season, reason="a broken node"
     )
-    sealed_medals.unseal_medals(conn, season, best.team_id, act)
+    medals.unseal_medals(conn, season, best.team_id, act)
     conn.execute("update entries set state = 'retired' where id = %s", (best.entry_id,))
     refit(contest)
     medal_notices.record_medal_changes(conn, season)

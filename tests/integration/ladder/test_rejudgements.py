@@ -13,13 +13,12 @@ from ladder.entries import entries
 from ladder.enums import VoidCause
 from ladder.errors import Conflict, LadderError
 from ladder.ids import EntryId, MatchId
-from ladder.leagues import sealed_medals, seasons
-from ladder.leagues.medals import Medal, MedalRuleKind, MedalRules
+from ladder.leagues import seasons
+from ladder.leagues.medals import Medal, MedalRuleKind, MedalRules, sealed_medals_of_season
 from ladder.matches import history, lease, matches
 from ladder.matches.records import AttemptFault, FinishResult
 from ladder.moderation import rejudgements as again
-from ladder.moderation.rejudgement_preview import preview_rejudgement
-from ladder.moderation.result_search import Predicate
+from ladder.moderation.rejudgements import Predicate, preview_rejudgement
 from ladder.people import audit_log
 from ladder.ratings import fitting, live_ratings, standing_versions
 from ladder.ratings.fitting import OfficialFitter
@@ -249,7 +248,7 @@ def test_medals_stay_open_until_all_matches_are_rejudged(
         fitter.refit(conn, season)
     seasons.set_season_state(conn, season, "locked")
     fitter.refit(conn, season)
-    assert len(sealed_medals.sealed_medals_of_season(conn, season)) == 3
+    assert len(sealed_medals_of_season(conn, season)) == 3
     suspects = Predicate(since=before)
     turned = {
         change.after.entry_id: change.after.medal
@@ -258,11 +257,9 @@ def test_medals_stay_open_until_all_matches_are_rejudged(
     }
     assert turned[four[3]] is Medal.GOLD
     act = judge(contest, suspects)
-    assert sealed_medals.sealed_medals_of_season(conn, season) == {}
+    assert sealed_medals_of_season(conn, season) == {}
     fitter.refit(conn, season)
-    assert (
-        sealed_medals.sealed_medals_of_season(conn, season) == {}
-    )  # none of them is queued, all of them wait
+    assert sealed_medals_of_season(conn, season) == {}  # none of them is queued, all of them wait
     results = iter(placements(80, seed=4))
     while made := queue(contest):
         for match_id in made:
@@ -271,7 +268,7 @@ def test_medals_stay_open_until_all_matches_are_rejudged(
     rate(contest)
     fitter.refit(conn, season)
     assert again.get_rejudgement(conn, act.id).done == 80
-    assert len(sealed_medals.sealed_medals_of_season(conn, season)) == 3
+    assert len(sealed_medals_of_season(conn, season)) == 3
 
 
 def test_a_rejudged_finished_season_gets_a_new_final_standing(
@@ -324,7 +321,7 @@ def test_a_cancelled_rejudgement_keeps_the_remaining_results(
     listed = again.matches_to_queue(conn, ["numpy"])
     rate(contest)
     fitter.refit(conn, season)
-    assert sealed_medals.sealed_medals_of_season(conn, season) == {}
+    assert sealed_medals_of_season(conn, season) == {}
 
     ended = again.cancel_rejudgement(
         conn, act.id, by=contest.host, reason="no node serves it any more"
@@ -345,7 +342,7 @@ def test_a_cancelled_rejudgement_keeps_the_remaining_results(
     conn.execute("update seasons set official_at = official_at - interval '2 s'")
     assert fitting.seasons_to_fit(conn) == [season]
     fitter.refit(conn, season)
-    assert len(sealed_medals.sealed_medals_of_season(conn, season)) == 3
+    assert len(sealed_medals_of_season(conn, season)) == 3
 
 
 def test_a_rejudgement_ends_when_no_match_is_left(contest: Contest, four: list[EntryId]) -> None:
@@ -387,7 +384,7 @@ def test_a_standing_with_a_withdrawn_result_seals_no_medal(
             assert match_id is not None
             contest.play(match_id, [1, 2, 3, 4])
     fitter.refit(conn, season)  # rated from the old results
-    assert sealed_medals.sealed_medals_of_season(conn, season) == {}
+    assert sealed_medals_of_season(conn, season) == {}
     rate(contest)
     fitter.refit(conn, season)
-    assert len(sealed_medals.sealed_medals_of_season(conn, season)) == 3
+    assert len(sealed_medals_of_season(conn, season)) == 3

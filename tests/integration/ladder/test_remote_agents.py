@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ladder.database.db import Connection
-from ladder.entries import agents, daily_uploads, deadlines, entries, remote_agents
+from ladder.entries import agents, deadlines, entries, remote_agents
 from ladder.entries.records import EntryState
 from ladder.errors import Conflict
 from ladder.ids import EntryId
@@ -70,9 +70,9 @@ def test_a_rejected_address_is_validated_again_after_resubmission(
     assert again == entry
     found = entries.get_entry(contest.conn, entry)
     assert (found.state, found.reason) == (EntryState.PENDING, None)
-    assert daily_uploads.upload_limits(contest.conn, contest.season.id, found.team_id).used == 2
+    assert deadlines.upload_limits(contest.conn, contest.season.id, found.team_id).used == 2
     assert entered(contest, agent, "k3J9") == entry  # it already waits and costs nothing
-    assert daily_uploads.upload_limits(contest.conn, contest.season.id, found.team_id).used == 2
+    assert deadlines.upload_limits(contest.conn, contest.season.id, found.team_id).used == 2
     judge(contest, entry)
     assert state(contest, entry) is EntryState.ACTIVE
 

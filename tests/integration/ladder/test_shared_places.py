@@ -8,7 +8,7 @@ import pytest
 
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import EntryId, TeamId
-from ladder.leagues import sealed_medals
+from ladder.leagues import medals
 from ladder.leagues.medals import Medal
 from ladder.moderation import shared_places, suspects
 from ladder.people import audit_log
@@ -110,9 +110,9 @@ def test_a_shared_place_revokes_sealed_medals(contest: Contest, four: list[Entry
         " values (%s, %s, 1, 'gold', 1)",
         (season, team_of(contest, four[0])),
     )
-    assert set(sealed_medals.sealed_medals_of_season(conn, season).values()) == {Medal.GOLD}
+    assert set(medals.sealed_medals_of_season(conn, season).values()) == {Medal.GOLD}
     share(contest, four[1:3])
-    assert sealed_medals.sealed_medals_of_season(conn, season) == {}
+    assert medals.sealed_medals_of_season(conn, season) == {}
 
 
 def test_wrong_teams_are_refused(contest: Contest, four: list[EntryId]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ladder.entries import agents, daily_uploads, declared_entry, entries, team_merges
+from ladder.entries import agents, deadlines, declared_entry, entries, team_merges
 from ladder.errors import Conflict, Forbidden, NotFound
 from ladder.ids import SeasonId, TeamId
 from ladder.matches import history
@@ -24,7 +24,7 @@ def merge(contest: Contest, team: TeamId, into: TeamId) -> Team:
 
 
 def used_uploads(contest: Contest, team: TeamId) -> int:
-    return daily_uploads.upload_limits(contest.conn, contest.season.id, team).used
+    return deadlines.upload_limits(contest.conn, contest.season.id, team).used
 
 
 def test_a_merge_moves_people_agents_entries_and_uploads(contest: Contest) -> None:

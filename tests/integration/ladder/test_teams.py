@@ -6,7 +6,7 @@ import pytest
 
 from ladder.database.db import Connection
 from ladder.entries import entries
-from ladder.entries.team_dissolution import dissolve_team
+from ladder.entries.team_merges import dissolve_team
 from ladder.errors import Conflict, Forbidden, Invalid, NotFound
 from ladder.people import team_invitations, teams, users
 from ladder.people.team_invitations import NewTeamInvitation

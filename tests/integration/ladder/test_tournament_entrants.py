@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ladder.entries import agent_names, entries
+from ladder.entries import agents, entries
 from ladder.entries.agents import get_agent
 from ladder.enums import Embargo
 from ladder.errors import Conflict
@@ -109,11 +109,11 @@ def test_an_offered_name_means_one_agent(duels: Contest) -> None:
     for agent, name, slug in ((one, "Snake", "snake"), (two, "snake", "snake-2")):
         change = "update agents set name = %s, slug = %s where id = %s"
         duels.conn.execute(change, (name, slug, agent))
-    known = agent_names.select_names(
+    known = agents.select_names(
         duels.conn, "where a.id = any (%s) order by a.id", ([one, two, three],)
     )
-    offered = agent_names.offer_names(duels.conn, known)
-    chosen = [agent_names.choose_agent(known, each.text, "agent", "") for each in offered]
+    offered = agents.offer_names(duels.conn, known)
+    chosen = [agents.choose_agent(known, each.text, "agent", "") for each in offered]
     assert chosen == [one, two, three]
     team_name = known[0].team_name
     assert (offered[0].text, offered[0].label) == (one, f"{team_name} / Snake")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ladder.database.db import Connection
-from ladder.entries import agent_lookup, agents
+from ladder.entries import agents
 from ladder.entries.agents import AgentChange
 from ladder.leagues.rosters import parse_roster
 from ladder.moderation import disqualifications
@@ -61,9 +61,9 @@ def test_an_agent_is_found_by_either_spelling_of_its_name(contest: Contest) -> N
     contest.active(agent)
     season = contest.season.id
     for name in (COMPOSED, DECOMPOSED):
-        assert agent_lookup.find_visible_agent(contest.conn, ROOT, name).id == agent
-        found = agent_lookup.find_season_agent(contest.conn, ROOT, season, name, "agent")
+        assert agents.find_visible_agent(contest.conn, ROOT, name).id == agent
+        found = agents.find_season_agent(contest.conn, ROOT, season, name, "agent")
         assert found.id == agent
         assert disqualifications.find_subject(contest.conn, season, name) == agent
-        assert [one.id for one in agent_lookup.find_similar_agents(contest.conn, ROOT, name, 5)]
+        assert [one.id for one in agents.find_similar_agents(contest.conn, ROOT, name, 5)]
         assert [one.id for one in site_search.search_names(contest.conn, ROOT, name)] == [agent]

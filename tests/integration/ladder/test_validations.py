@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from psycopg.types.json import Jsonb
 
-from ladder.entries import daily_uploads, entries
+from ladder.entries import deadlines, entries
 from ladder.entries.records import EntryState
 from ladder.enums import MatchState, VoidCause
 from ladder.leagues import seasons
@@ -37,7 +37,7 @@ def test_a_fault_of_any_validation_seat_rejects_the_entry(contest: Contest) -> N
     entry = entries.get_entry(contest.conn, entry_id)
     assert entry.state is EntryState.REJECTED
     assert entry.reason == "TIMEOUT at step 7: it broke"
-    assert daily_uploads.upload_limits(contest.conn, contest.season.id, entry.team_id).used == 1
+    assert deadlines.upload_limits(contest.conn, contest.season.id, entry.team_id).used == 1
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_an_upload_that_is_reported_as_refused_does_not_count(
     )
     entry = entries.get_entry(contest.conn, entry_id)
     assert entry.state is EntryState.REJECTED
-    assert daily_uploads.upload_limits(contest.conn, contest.season.id, entry.team_id).used == used
+    assert deadlines.upload_limits(contest.conn, contest.season.id, entry.team_id).used == used
     assert ("the upload does not count" in str(entry.reason)) is (used == 0)
 
 
@@ -90,7 +90,7 @@ def test_a_void_validation_is_repeated(contest: Contest) -> None:
     assert entry.state is EntryState.REJECTED
     assert entry.reason is not None
     assert entry.reason.startswith("our fault")
-    assert daily_uploads.upload_limits(contest.conn, contest.season.id, entry.team_id).used == 0
+    assert deadlines.upload_limits(contest.conn, contest.season.id, entry.team_id).used == 0
     assert entries.expire_pending(contest.conn) == []
 
 

@@ -11,7 +11,7 @@ from ladder.enums import LogAudience, ScrimAudience
 from ladder.ids import AgentId, LeagueId, SeasonId, TeamId, UserId, new_id
 from ladder.leagues import invitations, seasons
 from ladder.machines import machines
-from ladder.notices import channels, feeds, inbox
+from ladder.notices import channels, inbox
 from ladder.notices.kinds import Form
 from ladder.people import sessions, team_invitations, users
 from ladder.people.records import Viewer
@@ -68,7 +68,7 @@ def words(world: World, league: str) -> dict[str, str]:
         )
         address = parse(f"http://1.1.1.1/{league}")
         channel, _ = channels.create_channel(conn, member, Form.WEBHOOK, address)
-        feed = feeds.create_feed(conn, member, "https://ladder.example.org")
+        feed = inbox.create_feed(conn, member, "https://ladder.example.org")
         machine = insert_machine(conn, world.users["admin"], f"pond-{league}")
         root = users.viewer_of_user(conn, UserId(world.users["admin"]))
         assert root is not None

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ladder.entries.agent_names import AgentName, choose_agent
+from ladder.entries.agents import AgentName, choose_agent
 from ladder.errors import Invalid
 from ladder.ids import AgentId
 from ladder.slugs import slug_of
