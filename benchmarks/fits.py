@@ -32,10 +32,9 @@ from ladder.database import db
 from ladder.database.db import Connection
 from ladder.ids import EntryId, MatchId, SeasonId
 from ladder.ratings import fitting, live_ratings, standing_versions
-from ladder.ratings.official.fit import Fit, fit
+from ladder.ratings.official.fit import GROWTH, Fit, fit
 from ladder.ratings.official.game_table import GameTable
 from ladder.ratings.official.learned_priors import Prior
-from ladder.ratings.official.season_fit import GROWTH
 from ladder.ratings.rating_updates import RatedResult, RatingParameters
 from tests.rated_log import rate_all
 

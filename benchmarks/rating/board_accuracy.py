@@ -12,7 +12,7 @@ from benchmarks.rating.baselines import View
 from benchmarks.rating.official_ladder import DEFAULTS
 from benchmarks.rating.worlds import Flags, Floats
 from ladder.leagues.medals import BEST_FIRST, MedalRules
-from ladder.ratings.medal_sealing_rule import Chances, sealed_medal
+from ladder.ratings.medal_sealing import Chances, sealed_medal
 from ladder.ratings.official.ranks import draw_ranks, rank_outlook
 from ladder.ratings.official.standing import DRAWS
 

@@ -20,11 +20,10 @@ from ladder.ids import AgentId, EntryId, SeasonId, SubmissionId, TeamId
 from ladder.leagues.medals import MedalRules
 from ladder.leagues.seasons import SeasonColumns
 from ladder.matches.pairing import Candidate
-from ladder.ratings.official.fit import Fit
+from ladder.ratings.official.fit import GROWTH, Fit, fit_season, season_seed
 from ladder.ratings.official.game_goals import FINAL_WEIGHT
 from ladder.ratings.official.game_table import GameTable
 from ladder.ratings.official.representatives import Entrant
-from ladder.ratings.official.season_fit import GROWTH, fit_season, season_seed
 from ladder.ratings.official.season_suspects import SeasonSuspects, find_suspects
 from ladder.ratings.official.standing import OfficialPlace, PairingPlaces, build_standing
 from ladder.scheduling.season_field import PairingTerms, SeasonField

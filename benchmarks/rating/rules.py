@@ -25,9 +25,9 @@ from benchmarks.rating.seasons import TOGETHER
 from benchmarks.rating.worlds import Flags, Ints, World
 from ladder.ids import EntryId, TeamId
 from ladder.leagues.medals import MedalRules
+from ladder.ratings.official.fit import fit_season
 from ladder.ratings.official.game_table import GameTable
 from ladder.ratings.official.representatives import Entrant
-from ladder.ratings.official.season_fit import fit_season
 from ladder.ratings.official.standing import OfficialStanding, build_standing
 
 AGENTS, WATCHED, GAMES = 100, 10, 80

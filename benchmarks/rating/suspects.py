@@ -26,7 +26,7 @@ from benchmarks.rating.seasons import Flight
 from benchmarks.rating.worlds import Flags, Ints, World
 from ladder.moderation.suspects import LEAST_SHARE
 from ladder.ratings.official.equal_groups import find_equal_groups
-from ladder.ratings.official.season_fit import GROWTH
+from ladder.ratings.official.fit import GROWTH
 
 AGENTS, SEATS, THROWERS, RING = 100, 4, 10, 20
 GAMES = (100, 200)

@@ -23,11 +23,10 @@ from ladder.entries import deadlines, medal_lines
 from ladder.errors import Conflict, NotFound
 from ladder.ids import EntryId, MatchId, SeasonId, TeamId
 from ladder.leagues.medals import MedalRules
-from ladder.ratings import medal_sealing, medal_sealing_rule, solo_seasons
-from ladder.ratings.official.fit import Fit, Messages
+from ladder.ratings import medal_sealing, solo_seasons
+from ladder.ratings.official.fit import GROWTH, Fit, Messages, fit_season, season_seed
 from ladder.ratings.official.game_goals import FINAL_WEIGHT
 from ladder.ratings.official.representatives import Entrant
-from ladder.ratings.official.season_fit import GROWTH, fit_season, season_seed
 from ladder.ratings.official.season_suspects import find_suspects
 from ladder.ratings.official.standing import (
     OfficialPlace,
@@ -255,12 +254,12 @@ def _standings_to_check(
     Empty if there is no such standing.
     """
     looks: list[dict[EntryId, OfficialPlace]] = []
-    for _ in range(medal_sealing_rule.STANDINGS_THAT_MUST_AGREE - 1):
+    for _ in range(medal_sealing.STANDINGS_THAT_MUST_AGREE - 1):
         row = conn.execute(
             """select log_no, content from standings
             where season_id = %(season_id)s and log_no * %(growth)s <= %(log_no)s
               and content is not null order by version desc limit 1""",
-            {"season_id": season_id, "growth": medal_sealing_rule.GROWTH, "log_no": log_no},
+            {"season_id": season_id, "growth": medal_sealing.GROWTH, "log_no": log_no},
         ).fetchone()
         log_no, content = row or (0, "[]")
         looks.append(places_of_content(content))

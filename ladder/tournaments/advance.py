@@ -29,13 +29,7 @@ from ladder.matches.records import LineupSeat
 from ladder.matches.workers import live_workers
 from ladder.runtime_profiles import REMOTE
 from ladder.telemetry import log_event, traceback_text
-from ladder.tournaments import (
-    course_acts,
-    course_notices,
-    courses,
-    entrants,
-    tournaments,
-)
+from ladder.tournaments import course_acts, courses, entrants, tournaments
 from ladder.tournaments.courses import TournamentInputs, position_text
 from ladder.tournaments.formats.records import Course, Pairing, State, WantedGame
 from ladder.tournaments.records import (
@@ -133,14 +127,14 @@ def advance_one(
     end_unneeded_games(advance, course)
     if course.finished:
         course_acts.finish(conn, tournament, course)
-        course_notices.record_course_news(conn, inputs, games, course)
+        course_acts.record_course_news(conn, inputs, games, course)
         return 0
     _enter_round(advance, course)
     if tournament.state is TournamentState.RUNNING:
         queue_games(advance, course)
         _report_late_round(advance)
     _write_progress(advance, course)
-    course_notices.record_course_news(conn, inputs, games, course)
+    course_acts.record_course_news(conn, inputs, games, course)
     return advance.queued
 
 

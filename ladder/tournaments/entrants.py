@@ -23,8 +23,8 @@ from ladder.ratings import standing_versions
 from ladder.runtime_profiles import REMOTE
 from ladder.standings import leaderboard
 from ladder.tournaments import tournaments
-from ladder.tournaments.formats.draw import draw_order
 from ladder.tournaments.formats.plan import check_plan
+from ladder.tournaments.formats.records import draw_order
 from ladder.tournaments.records import (
     Entrant,
     EntrantState,

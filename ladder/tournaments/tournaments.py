@@ -20,8 +20,8 @@ from ladder.leagues.records import League, Season
 from ladder.notices.kinds import EventSubject, NoticeKind, record_event
 from ladder.people.records import RoleScope, Viewer, has_scope
 from ladder.people.visibility import visible_leagues
-from ladder.tournaments.formats.draw import commitment, new_seed
 from ladder.tournaments.formats.plan import Plan, check_plan, decode_plan, encode_plan
+from ladder.tournaments.formats.records import commitment, new_seed
 from ladder.tournaments.records import NewTournament, Tournament, TournamentState
 
 LONGEST_PAUSE: Final = timedelta(days=7)

@@ -30,8 +30,8 @@ from ladder.people.records import Team, User
 from ladder.people.request_models import NewToken, SignUp
 from ladder.people.sessions import Session
 from ladder.people.tokens import MintedToken, Token
-from ladder.privacy import account_fate, erasing
-from ladder.privacy.account_fate import AccountFate
+from ladder.privacy import erasing
+from ladder.privacy.erasing import AccountFate
 from services.http import privacy, sign_in
 from services.http.app_state import AppState, Db, State, transaction
 from services.http.attempt_limits import Limits
@@ -419,7 +419,7 @@ def export_account(app_state: AppState, viewer: FullToken) -> Response:
 def preview_deletion(conn: Db, viewer: Known) -> AccountFate:
     """Deletes nothing."""
     assert viewer.user_id is not None
-    return account_fate.preview_erasure(conn, viewer.user_id)
+    return erasing.preview_erasure(conn, viewer.user_id)
 
 
 @operations(

@@ -12,7 +12,7 @@ from ladder.database.db import Connection
 from ladder.errors import LadderError
 from ladder.ids import UserId
 from ladder.people.records import STRANGER, Viewer
-from ladder.privacy import account_fate
+from ladder.privacy import erasing
 from ladder.privacy.rules import RULES
 from services.http import privacy
 from services.http.app_state import AppState, Db, transaction
@@ -82,7 +82,7 @@ def data_page(request: Request, conn: Connection, viewer: Viewer, form: forms.Fo
         "my_data.html",
         status=422 if form.wrong else 200,
         form=form,
-        fate=account_fate.preview_erasure(conn, UserId(str(viewer.user_id))),
+        fate=erasing.preview_erasure(conn, UserId(str(viewer.user_id))),
         export=f"/me/data/export?until={until}&signature={signature}",
     )
 

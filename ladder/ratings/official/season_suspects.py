@@ -16,9 +16,8 @@ import numpy as np
 
 from ladder.ids import EntryId
 from ladder.ratings.official.equal_groups import EqualGroup, find_equal_groups
-from ladder.ratings.official.fit import Fit, Floats
+from ladder.ratings.official.fit import GROWTH, Fit, Floats
 from ladder.ratings.official.representatives import Entrant
-from ladder.ratings.official.season_fit import GROWTH
 from ladder.ratings.official.throwers import ALARM, SuspectFavourite, find_throwers
 
 FAILING: Final = 0.5

@@ -11,9 +11,16 @@ from typing import Final
 import msgspec
 
 from ladder.tournaments.formats.course import play, stage_run
-from ladder.tournaments.formats.draw import commitment
 from ladder.tournaments.formats.plan import Swiss, encode_plan
-from ladder.tournaments.formats.records import Course, Event, Game, Pairing, Progress, Standing
+from ladder.tournaments.formats.records import (
+    Course,
+    Event,
+    Game,
+    Pairing,
+    Progress,
+    Standing,
+    commitment,
+)
 from ladder.tournaments.formats.stage_run import is_finished
 from ladder.tournaments.formats.swiss import swiss_report
 from ladder.tournaments.formats.trf import Report, write_report

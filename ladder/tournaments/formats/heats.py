@@ -18,11 +18,16 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ladder.tournaments.formats.draw import draw_order
 from ladder.tournaments.formats.plan import Heats, Solo
-from ladder.tournaments.formats.records import Key, Pairing, State
-from ladder.tournaments.formats.series import SoloRules, judge_solo
-from ladder.tournaments.formats.stage_run import Place, StageCourse, StageRun, is_finished
+from ladder.tournaments.formats.records import Key, Pairing, State, draw_order
+from ladder.tournaments.formats.stage_run import (
+    Place,
+    SoloRules,
+    StageCourse,
+    StageRun,
+    is_finished,
+    judge_solo,
+)
 
 Heat = tuple[int, ...]
 """Entrants by index. Their order is that of the seats, where seats are given."""

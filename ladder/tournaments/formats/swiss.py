@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 
-from ladder.tournaments.formats.draw import draw_number
 from ladder.tournaments.formats.plan import Swiss
-from ladder.tournaments.formats.records import By, Key, Outcome, PairedRound, Pairing
+from ladder.tournaments.formats.records import By, Key, Outcome, PairedRound, Pairing, draw_number
 from ladder.tournaments.formats.stage_run import Place, StageCourse, StageRun, is_finished
 from ladder.tournaments.formats.trf import (
     ABSENT,

@@ -12,7 +12,7 @@ from ladder.ids import SeasonId, TeamId
 from ladder.leagues import seasons
 from ladder.moderation import shared_places
 from ladder.ratings.fitting import OfficialFitter
-from ladder.ratings.medal_sealing_rule import STANDINGS_THAT_MUST_AGREE
+from ladder.ratings.medal_sealing import STANDINGS_THAT_MUST_AGREE
 from ladder.standings import board_updates
 from ladder.standings.board_ranking import Board
 from services import application

@@ -11,7 +11,7 @@ from ladder.database import db
 from ladder.database.db import Connection
 from ladder.ids import EntryId
 from ladder.leagues.medals import MedalRuleKind, MedalRules
-from ladder.ratings.medal_sealing_rule import STANDINGS_THAT_MUST_AGREE
+from ladder.ratings.medal_sealing import STANDINGS_THAT_MUST_AGREE
 from tests.integration.ladder.contest import Contest, make_contest
 from tests.integration.ladder.contest_copies import KeptContest, kept
 from tests.integration.ladder.test_fitting import play, refit

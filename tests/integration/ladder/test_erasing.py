@@ -23,7 +23,7 @@ from ladder.moderation import rejudgements
 from ladder.moderation.rejudgements import Predicate
 from ladder.people import audit_log, teams, tokens, users
 from ladder.people.records import Viewer
-from ladder.privacy import account_fate, erasing
+from ladder.privacy import erasing
 from ladder.privacy.export import exported_rows
 from ladder.privacy.rules import RULES
 from ladder.reports import pictures
@@ -293,7 +293,7 @@ def test_league_ends_with_its_only_host_unless_others_take_part(
         replay_visibility="public",
         created_by=contest.host,
     )
-    fate = account_fate.preview_erasure(conn, contest.host)
+    fate = erasing.preview_erasure(conn, contest.host)
     assert (fate.ended_leagues, fate.orphan_leagues) == (("Lonely",), ("League",))
     erasing.erase_person(conn, contest.host)
     ended = leagues.get_league(conn, lonely.id)

@@ -18,7 +18,7 @@ from ladder.matches import workers
 from ladder.people import audit_log
 from ladder.ratings import fitting, live_ratings, standing_versions
 from ladder.ratings.fitting import OfficialFitter
-from ladder.ratings.medal_sealing_rule import STANDINGS_THAT_MUST_AGREE
+from ladder.ratings.medal_sealing import STANDINGS_THAT_MUST_AGREE
 from ladder.standings import leaderboard
 from ladder.standings.board_records import BoardRow
 from services.scheduler.jobs import close_due_seasons

@@ -13,7 +13,7 @@ from ladder.moderation import disqualifications
 from ladder.notices import inbox
 from ladder.notices.kinds import WORDS, EventSubject, Form, NoticeKind, record_event
 from ladder.people import audit_log, users
-from ladder.ratings.medal_sealing_rule import STANDINGS_THAT_MUST_AGREE
+from ladder.ratings.medal_sealing import STANDINGS_THAT_MUST_AGREE
 from ladder.standings import medal_notices
 from ladder.standings.leaderboard import read_board
 from tests.integration.ladder.contest import Contest, make_contest

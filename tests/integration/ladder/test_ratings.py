@@ -18,7 +18,7 @@ from ladder.enums import MatchKind, VoidCause
 from ladder.ids import EntryId, MatchId, SeasonId
 from ladder.leagues import seasons
 from ladder.matches import history, matches
-from ladder.ratings import fitting, live_ratings, rating_rounds, rerating
+from ladder.ratings import fitting, live_ratings, rating_rounds
 from ladder.ratings.rating_updates import RatedResult, RatingParameters
 from ladder.standings import leaderboard
 from tests.integration.ladder.contest import Contest, make_contest
@@ -191,7 +191,7 @@ def test_rerating_a_long_log_delays_no_other_season(
     contest.play(contest.rated(*four, rejudges=played[5]), [4, 3, 2, 1])
     for _ in range(2):
         other.play(other.rated(*field), [1, 2, 3, 4])
-    monkeypatch.setattr(rerating, "AT_ONCE", 2)
+    monkeypatch.setattr(live_ratings, "AT_ONCE", 2)
     with db.connect(database_url) as rater:  # it ends after a part
         assert live_ratings.rate_season(rater, contest.season.id) == 2
     contest.play(contest.rated(*four, rejudges=played[0]), [4, 3, 2, 1])  # not in this stretch
@@ -220,7 +220,7 @@ def test_an_outdated_rerating_is_dropped(
         contest.play(match_id, [1, 2, 3, 4])
     _apply(contest)
     contest.play(contest.rated(*four, rejudges=played[5]), [4, 3, 2, 1])
-    monkeypatch.setattr(rerating, "AT_ONCE", 2)
+    monkeypatch.setattr(live_ratings, "AT_ONCE", 2)
     assert _apply(contest) == 2
     kept = contest.conn.execute("select season_id, until, no, ratings from reratings").fetchone()
     assert kept is not None
@@ -267,7 +267,7 @@ def test_a_corrected_rating_names_the_withdrawn_result(
 )
 @given(seed=st.integers(0, 2**32))
 def test_ratings_depend_only_on_the_log(conn: Connection, seed: int) -> None:
-    rng, at_once = Random(seed), rerating.AT_ONCE
+    rng, at_once = Random(seed), live_ratings.AT_ONCE
     contest = make_contest(conn)
     field = [contest.active() for _ in range(5)]
     finished: list[MatchId] = []
@@ -289,12 +289,12 @@ def test_ratings_depend_only_on_the_log(conn: Connection, seed: int) -> None:
             contest.play(match_id, placements, verdicts)
             finished.append(match_id)
         if rng.random() < 0.5:
-            rerating.AT_ONCE = rng.randint(1, 4)  # type: ignore[misc]
+            live_ratings.AT_ONCE = rng.randint(1, 4)  # type: ignore[misc]
             with conn.transaction():
                 live_ratings.rate_season(conn, contest.season.id, limit=rng.randint(1, 4))
     while _apply(contest):
         pass
-    rerating.AT_ONCE = at_once  # type: ignore[misc]
+    live_ratings.AT_ONCE = at_once  # type: ignore[misc]
     _check_against_history(contest, field)
 
 

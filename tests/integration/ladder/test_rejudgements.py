@@ -22,7 +22,7 @@ from ladder.moderation.rejudgements import Predicate, preview_rejudgement
 from ladder.people import audit_log
 from ladder.ratings import fitting, live_ratings, standing_versions
 from ladder.ratings.fitting import OfficialFitter
-from ladder.ratings.medal_sealing_rule import STANDINGS_THAT_MUST_AGREE
+from ladder.ratings.medal_sealing import STANDINGS_THAT_MUST_AGREE
 from ladder.standings import leaderboard
 from tests.integration.ladder.contest import Contest, make_contest
 

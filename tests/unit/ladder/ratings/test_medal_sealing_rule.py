@@ -10,7 +10,7 @@ import pytest
 
 from ladder.leagues.medals import BEST_FIRST, Medal, MedalRuleKind, MedalRules
 from ladder.matches.pairing.information_gain import fisher_information
-from ladder.ratings.medal_sealing_rule import (
+from ladder.ratings.medal_sealing import (
     GROWTH,
     STANDINGS_THAT_MUST_AGREE,
     Chances,

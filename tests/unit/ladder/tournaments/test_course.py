@@ -10,7 +10,6 @@ import pytest
 
 from ladder.errors import Invalid
 from ladder.tournaments.formats.course import changed, downstream, play, standings, without_stale
-from ladder.tournaments.formats.draw import commitment, draw_order
 from ladder.tournaments.formats.export import encode_course, export_csv
 from ladder.tournaments.formats.plan import (
     DoubleElimination,
@@ -28,7 +27,16 @@ from ladder.tournaments.formats.plan import (
     describe_plan,
     encode_plan,
 )
-from ladder.tournaments.formats.records import Course, Event, Game, Key, Progress, WantedGame
+from ladder.tournaments.formats.records import (
+    Course,
+    Event,
+    Game,
+    Key,
+    Progress,
+    WantedGame,
+    commitment,
+    draw_order,
+)
 from tests.unit.ladder.tournaments.simulated import play_out
 
 CHAINS: list[tuple[Stage, ...]] = [

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from ladder.tournaments.formats.draw import draw_order
 from ladder.tournaments.formats.export import export_json
 from ladder.tournaments.formats.plan import (
     DoubleElimination,
@@ -22,6 +21,7 @@ from ladder.tournaments.formats.plan import (
     Stage,
     Swiss,
 )
+from ladder.tournaments.formats.records import draw_order
 from tests.unit.ladder.tournaments.simulated import Played, play_out
 
 SCRIPT = Path(__file__).resolve().parents[4] / "scripts" / "verify_tournament.py"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ladder.ratings.official.fit import fit_season
 from ladder.ratings.official.game_table import GameTable
-from ladder.ratings.official.season_fit import fit_season
 from tests.unit.ladder.ratings.official.worlds import play, skills
 
 

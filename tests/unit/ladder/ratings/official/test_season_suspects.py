@@ -9,9 +9,9 @@ import pytest
 from ladder.ids import EntryId, TeamId
 from ladder.ratings.official import season_suspects
 from ladder.ratings.official.equal_groups import EqualGroup
+from ladder.ratings.official.fit import fit_season
 from ladder.ratings.official.game_table import GameTable
 from ladder.ratings.official.representatives import Entrant
-from ladder.ratings.official.season_fit import fit_season
 from ladder.ratings.official.season_suspects import (
     DOUBTFUL,
     LEAST_PACE,
