@@ -17,7 +17,7 @@ from argon2.exceptions import InvalidHashError, VerificationError
 from ladder.database.db import Connection, atomic_function, exists
 from ladder.errors import Invalid, LadderError
 from ladder.ids import SessionId, UserId
-from ladder.people import confirmation, device_logins, one_time_links, sessions, tokens
+from ladder.people import confirmation, one_time_links, sessions, tokens
 from ladder.people.one_time_links import LinkPurpose
 from ladder.people.records import Viewer
 from ladder.people.sessions import SignInMethod
@@ -166,6 +166,6 @@ def change_password(
     store_hash(conn, user_id, hashed)
     sessions.revoke_other_sessions(conn, user_id, session_id)
     one_time_links.end_links(conn, user_id, LinkPurpose.RECOVERY)
-    device_logins.end_confirmed_logins(conn, user_id)
+    tokens.end_confirmed_logins(conn, user_id)
     if revokes_tokens:
         tokens.revoke_all_tokens(conn, user_id)

@@ -13,16 +13,7 @@ from ladder.entries.blocked_accounts import AccountBlock
 from ladder.errors import Invalid
 from ladder.field_types import Line
 from ladder.ids import SessionId, TokenId, UserId
-from ladder.people import (
-    administration,
-    audit_log,
-    device_logins,
-    quotas,
-    recovery,
-    sessions,
-    tokens,
-    users,
-)
+from ladder.people import administration, audit_log, quotas, recovery, sessions, tokens, users
 from ladder.people.administration import AccountRow, NewUser
 from ladder.people.audit_log import AuditEntry
 from ladder.people.quotas import QUOTA, SIGN_UP
@@ -90,7 +81,7 @@ def sign_up(request: Request, app_state: AppState, person: SignUp) -> NewAccount
     operator chooses who may sign up: everybody, people with a code, or nobody."""
     user, team = sign_in.sign_up(request, app_state, person)
     with transaction(app_state) as conn:
-        _, text = tokens.mint_token(conn, user.id, "peck sign-up", device_logins.SCOPES)
+        _, text = tokens.mint_token(conn, user.id, "peck sign-up", tokens.DEVICE_SCOPES)
     return NewAccount(user, team, text)
 
 
@@ -108,11 +99,9 @@ def start_device_login(
 ) -> StartedDeviceLogin:
     """Needs no token. Show the code and the address to a person, then ask for the token."""
     app_state.attempts.count(request, Limits.DEVICE)
-    started, secret = device_logins.start_login(conn, login.device)
+    started, secret = tokens.start_login(conn, login.device)
     path = f"/device?code={started.code}"
-    return StartedDeviceLogin(
-        secret, started.code, path, device_logins.POLL_SECONDS, started.expires_at
-    )
+    return StartedDeviceLogin(secret, started.code, path, tokens.POLL_SECONDS, started.expires_at)
 
 
 @operations(
@@ -124,7 +113,7 @@ def start_device_login(
 )
 def redeem_device_login(conn: Db, secret: DeviceSecret) -> DeviceToken:
     """Needs no token. The state is `waiting` until a person answers. The token is given once."""
-    answer = device_logins.redeem_login(conn, secret.secret)
+    answer = tokens.redeem_login(conn, secret.secret)
     return DeviceToken(answer.state, answer.text)
 
 

@@ -10,9 +10,8 @@ from pydantic import ConfigDict, Field
 
 from ladder.field_types import RECORD, FilledLine, Line, Name, RequestModel, ShownOnce
 from ladder.leagues.sign_up import SignUpMode
-from ladder.people.device_logins import LoginState
 from ladder.people.records import Team, User
-from ladder.people.tokens import Token
+from ladder.people.tokens import LoginState, Token
 
 Quota = Annotated[int, Field(ge=0, le=10_000_000)]
 

@@ -8,8 +8,8 @@ from fastapi import APIRouter, Form, Query, Request, Response
 
 from ladder.errors import NotFound
 from ladder.ids import UserId
-from ladder.people import device_logins
-from ladder.people.device_logins import DeviceLogin
+from ladder.people import tokens
+from ladder.people.tokens import DeviceLogin
 from services.http.app_state import AppState, Db
 from services.http.attempt_limits import Limits
 from services.http.auth import Known
@@ -58,7 +58,7 @@ def read_code(
     """Shows which device waits with this code."""
     app_state.attempts.count(request, Limits.DEVICE_CODE, str(viewer.user_id))
     try:
-        login = device_logins.waiting_login(conn, code)
+        login = tokens.waiting_login(conn, code)
     except NotFound as error:
         return device_page(request, code, wrong=error.message)
     return device_page(request, login.code, login)
@@ -76,5 +76,5 @@ def answer_device(
     """Confirms or refuses the device."""
     user_id = UserId(str(viewer.user_id))
     app_state.attempts.count(request, Limits.DEVICE_CODE, user_id)
-    login = device_logins.answer_login(conn, user_id, code, confirm=answer == "confirm")
+    login = tokens.answer_login(conn, user_id, code, confirm=answer == "confirm")
     return device_page(request, "", login, answer=answer)

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from ladder.database.db import connect
-from ladder.people import device_logins
+from ladder.people import tokens
 from tests.web.conftest import Site, Tab, press
 
 pytestmark = pytest.mark.browser
@@ -116,7 +116,7 @@ def test_an_old_session_confirms_again_before_it_makes_a_token(
 ) -> None:
     page = sign_up(tab(), "Long Ago", "?next=/me")
     with connect(site.database_url) as conn:
-        login, _ = device_logins.start_login(conn, "a laptop")
+        login, _ = tokens.start_login(conn, "a laptop")
         conn.execute(
             "update sessions set confirmed_at = now() - interval '16 minutes' where user_id ="
             " (select id from users where name = 'Long Ago')"
@@ -133,7 +133,7 @@ def test_an_old_session_confirms_again_before_it_makes_a_token(
 
 def test_a_person_confirms_a_device(site: Site, tab: Callable[..., Tab]) -> None:
     with connect(site.database_url) as conn:
-        login, secret = device_logins.start_login(conn, "a laptop")
+        login, secret = tokens.start_login(conn, "a laptop")
         conn.commit()
     page = sign_up(tab(), "With Laptop", f"?next=/device?code={login.code}")
     expect(page.get_by_label("Code")).to_have_value(login.code)
@@ -142,7 +142,7 @@ def test_a_person_confirms_a_device(site: Site, tab: Callable[..., Tab]) -> None
     press(page, "Confirm")
     expect(page.get_by_role("status")).to_contain_text("is signed in as With Laptop")
     with connect(site.database_url) as conn:
-        assert device_logins.redeem_login(conn, secret).token is not None
+        assert tokens.redeem_login(conn, secret).token is not None
 
 
 def test_a_wrong_device_code_says_what_to_do(tab: Callable[..., Tab]) -> None:

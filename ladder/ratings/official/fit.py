@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ladder.ids import SeasonId
-from ladder.ratings.official import overdispersion, resubmission_inheritance
+from ladder.ratings.official import learned_priors, overdispersion
 from ladder.ratings.official.game_table import GameTable
 from ladder.ratings.official.learned_priors import LearnedPriors, Prior
 from ladder.ratings.official.message_passing import (
@@ -227,7 +227,7 @@ def fit_season(
     first rules do without.
     """
     n = len(parents)
-    kept = resubmission_inheritance.parents_to_keep(games, parents)
+    kept = learned_priors.parents_to_keep(games, parents)
     prior = Prior(np.full(n, np.nan), np.full(n, np.nan), kept)
     fitted = fit(games.with_faults_as_losses() if faults_are_losses else games, prior, warm=warm)
     failed = games.contenders[games.faults & (games.contenders >= 0)]

@@ -20,8 +20,8 @@ from ladder.ids import EntryId
 from ladder.leagues.medals import MedalRules
 from ladder.ratings.official import game_goals, ranks, representatives
 from ladder.ratings.official.fit import Fit
+from ladder.ratings.official.learned_priors import CHANGE_DEVIATION
 from ladder.ratings.official.representatives import Entrant
-from ladder.ratings.official.resubmission_inheritance import CHANGE_DEVIATION
 
 DRAWS: Final = 400
 """Draws of each rank; a chance of a half has the error 0.025."""

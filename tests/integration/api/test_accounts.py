@@ -18,7 +18,7 @@ from fastapi import FastAPI
 
 from ladder.database import db
 from ladder.ids import UserId
-from ladder.people import device_logins, sessions, tokens
+from ladder.people import sessions, tokens
 from services.api_client import ApiError, Client
 from tests.integration.api.shared import fresh_world as fresh_world
 from tests.integration.api.shared import world as world
@@ -128,7 +128,7 @@ def signs_in(address: str, source: str, name: str, password: str) -> int:
 def test_a_token_with_few_scopes_wins_no_more(world: World) -> None:
     with db.connect(world.database_url) as conn:
         _, few = tokens.mint_token(conn, UserId(world.users["member"]), "few", ["read"])
-        login, secret = device_logins.start_login(conn, "laptop")
+        login, secret = tokens.start_login(conn, "laptop")
         conn.commit()
     with httpx.Client(base_url=str(world.http.base_url)) as browser:
         proof = form_token(browser.get("/sign-in").text)
@@ -268,7 +268,7 @@ def test_guesses_at_once_do_not_pass_together(anybody: Client) -> None:
 def expiring(world: World, person: str) -> str:
     """A token with all scopes of this person that expires."""
     with db.connect(world.database_url) as conn:
-        scopes = tokens.SCOPES if person == "admin" else device_logins.SCOPES
+        scopes = tokens.SCOPES if person == "admin" else tokens.DEVICE_SCOPES
         end = datetime.now(UTC) + timedelta(days=1)
         _, text = tokens.mint_token(conn, UserId(world.users[person]), "brief", scopes, end)
         conn.commit()
@@ -310,12 +310,12 @@ def test_peck_login_waits_for_the_browser(
         opened.append(address)
         (code,) = parse_qs(urlsplit(address).query)["code"]
         with db.connect(world.database_url) as conn:
-            device_logins.answer_login(conn, UserId(world.users["member"]), code, confirm=True)
+            tokens.answer_login(conn, UserId(world.users["member"]), code, confirm=True)
             conn.commit()
         return True
 
     monkeypatch.setattr(webbrowser, "open", confirm)
-    monkeypatch.setattr(device_logins, "POLL_SECONDS", 0)
+    monkeypatch.setattr(tokens, "POLL_SECONDS", 0)
     environment = {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}
     done = peck(tmp_path, environment, "login", str(world.http.base_url))
     assert done.returncode == 0, done.stderr

@@ -19,7 +19,7 @@ from ladder.ids import EntryId, SeasonId, UserId, new_id
 from ladder.leagues import seasons
 from ladder.matches import history, lease, matches
 from ladder.matches.records import AttemptFault, LineupSeat
-from ladder.people import device_logins, identities, one_time_links, passkeys, recovery, sessions
+from ladder.people import identities, one_time_links, passkeys, recovery, sessions, tokens
 from ladder.people.identities import ProvedIdentity
 from ladder.people.one_time_links import LinkPurpose
 from ladder.people.passkeys import StepPurpose
@@ -132,9 +132,9 @@ def own_teams(world: World, me: Client, team: str) -> None:
 def sign_in_elsewhere(world: World, user: UserId) -> None:
     with world.connect() as conn:
         sessions.create_session(conn, user, f"browser of {WORD}")
-        login, secret = device_logins.start_login(conn, f"laptop of {WORD}")
-        device_logins.answer_login(conn, user, login.code, confirm=True)
-        device_logins.redeem_login(conn, secret)
+        login, secret = tokens.start_login(conn, f"laptop of {WORD}")
+        tokens.answer_login(conn, user, login.code, confirm=True)
+        tokens.redeem_login(conn, secret)
         proved = ProvedIdentity(
             "https://sso.example.org", f"{WORD}-7", f"{WORD}@example.org", WORD, None
         )

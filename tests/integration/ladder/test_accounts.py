@@ -14,11 +14,11 @@ from ladder.enums import Visibility
 from ladder.errors import Conflict, Forbidden, Invalid, NotFound
 from ladder.leagues import invitations, leagues, terms
 from ladder.leagues.sign_up import SignUpMode, sign_up
-from ladder.people import device_logins, passwords, sessions, tokens, users
-from ladder.people.device_logins import LoginState
+from ladder.people import passwords, sessions, tokens, users
 from ladder.people.passwords import PasswordHashing, PasswordsBusy
 from ladder.people.records import User
 from ladder.people.request_models import SignUp
+from ladder.people.tokens import LoginState
 from tests.integration.ladder.contest import Contest
 
 PASSWORD = "three geese on a torus"
@@ -169,7 +169,7 @@ def test_only_the_digest_of_a_sessions_key_is_stored(conn: Connection) -> None:
 def test_a_session_of_a_limited_token_may_not_change_the_account(conn: Connection) -> None:
     user = ada(conn)
     soon = datetime.now(UTC) + timedelta(minutes=10)
-    for scopes, expires_at in ((["read"], None), (device_logins.SCOPES, soon)):
+    for scopes, expires_at in ((["read"], None), (tokens.DEVICE_SCOPES, soon)):
         token, _ = tokens.mint_token(conn, user.id, "limited", scopes, expires_at)
         found = sessions.viewer_of_session(
             conn, sessions.create_session(conn, user.id, "curl", token.id)
@@ -184,34 +184,34 @@ def test_a_session_of_a_limited_token_may_not_change_the_account(conn: Connectio
 
 def test_a_confirmed_device_gets_one_token(conn: Connection) -> None:
     user = ada(conn)
-    login, secret = device_logins.start_login(conn, "laptop")
-    assert device_logins.redeem_login(conn, secret).state is LoginState.WAITING
+    login, secret = tokens.start_login(conn, "laptop")
+    assert tokens.redeem_login(conn, secret).state is LoginState.WAITING
     typed = login.code.lower().replace("-", " ")
-    assert device_logins.waiting_login(conn, typed) == login
-    device_logins.answer_login(conn, user.id, login.code, confirm=True)
+    assert tokens.waiting_login(conn, typed) == login
+    tokens.answer_login(conn, user.id, login.code, confirm=True)
     with pytest.raises(NotFound):
-        device_logins.answer_login(conn, user.id, login.code, confirm=True)
-    answer = device_logins.redeem_login(conn, secret)
+        tokens.answer_login(conn, user.id, login.code, confirm=True)
+    answer = tokens.redeem_login(conn, secret)
     assert answer.state is LoginState.CONFIRMED
     assert answer.text is not None
     viewer = users.viewer_of_token(conn, answer.text)
     assert viewer is not None
     assert viewer.user_id == user.id
     assert "admin" not in viewer.scopes
-    assert device_logins.redeem_login(conn, secret).state is LoginState.EXPIRED
+    assert tokens.redeem_login(conn, secret).state is LoginState.EXPIRED
 
 
 def test_a_refused_late_or_unknown_device_gets_no_token(conn: Connection) -> None:
     user = ada(conn)
-    login, secret = device_logins.start_login(conn, "laptop")
-    device_logins.answer_login(conn, user.id, login.code, confirm=False)
-    assert device_logins.redeem_login(conn, secret).state is LoginState.REFUSED
-    late, secret = device_logins.start_login(conn, "laptop")
+    login, secret = tokens.start_login(conn, "laptop")
+    tokens.answer_login(conn, user.id, login.code, confirm=False)
+    assert tokens.redeem_login(conn, secret).state is LoginState.REFUSED
+    late, secret = tokens.start_login(conn, "laptop")
     conn.execute("update device_logins set expires_at = now()")
     with pytest.raises(NotFound, match="peck login"):
-        device_logins.waiting_login(conn, late.code)
-    assert device_logins.redeem_login(conn, secret).state is LoginState.EXPIRED
-    assert device_logins.redeem_login(conn, "guessed").state is LoginState.EXPIRED
+        tokens.waiting_login(conn, late.code)
+    assert tokens.redeem_login(conn, secret).state is LoginState.EXPIRED
+    assert tokens.redeem_login(conn, "guessed").state is LoginState.EXPIRED
     assert tokens.list_tokens(conn, user.id) == []
 
 
@@ -219,13 +219,13 @@ def test_a_device_that_asks_twice_at_once_gets_one_token(
     database_url: str, conn: Connection
 ) -> None:
     user = ada(conn)
-    login, secret = device_logins.start_login(conn, "laptop")
-    device_logins.answer_login(conn, user.id, login.code, confirm=True)
+    login, secret = tokens.start_login(conn, "laptop")
+    tokens.answer_login(conn, user.id, login.code, confirm=True)
     conn.commit()
 
     def redeem(_: int) -> LoginState:
         with db.connect(database_url) as own:
-            return device_logins.redeem_login(own, secret).state
+            return tokens.redeem_login(own, secret).state
 
     with ThreadPoolExecutor(4) as pool:
         states = list(pool.map(redeem, range(4)))

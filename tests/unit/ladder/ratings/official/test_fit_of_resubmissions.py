@@ -7,8 +7,7 @@ import pytest
 
 from ladder.ratings.official.fit import fit
 from ladder.ratings.official.game_table import GameTable
-from ladder.ratings.official.learned_priors import Prior
-from ladder.ratings.official.resubmission_inheritance import CHANGE_SCALE
+from ladder.ratings.official.learned_priors import CHANGE_SCALE, Prior
 from tests.unit.ladder.ratings.official.worlds import (
     HALF_POINT,
     Floats,

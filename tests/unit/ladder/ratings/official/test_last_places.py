@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ladder.ratings.official.game_table import GameTable
-from ladder.ratings.official.last_places import LastPlaces, count_last_places
+from ladder.ratings.official.throwers import LastPlaces, count_last_places
 
 THROWER, FAVOURITE = 0, 1
 KNOWN = np.array([1.0, 0.0, 0.2, 0.4, 0.0]), np.full(5, 0.05)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ladder.ratings.official.game_table import GameTable
-from ladder.ratings.official.resubmission_inheritance import (
+from ladder.ratings.official.learned_priors import (
     CHANGE_SCALE,
     change_variances,
     parents_to_keep,

@@ -16,8 +16,8 @@ from ladder.ids import EntryId, TeamId
 from ladder.leagues.medals import MedalRuleKind, MedalRules
 from ladder.ratings.official import game_goals
 from ladder.ratings.official.fit import Fit
+from ladder.ratings.official.learned_priors import CHANGE_DEVIATION
 from ladder.ratings.official.representatives import Entrant
-from ladder.ratings.official.resubmission_inheritance import CHANGE_DEVIATION
 from ladder.ratings.official.standing import OfficialStanding, build_standing
 
 GEESE = MedalRules(MedalRuleKind.LINES, 1210.0, 1080.0, 1050.0)
