@@ -217,7 +217,7 @@ def _checksum(body: str) -> str:
 
 LIFE: Final = timedelta(minutes=15)
 POLL_SECONDS: Final = 5
-CODE_LETTERS: Final = "BCDFGHJKLMNPQRSTVWXZ"
+CODE_ALPHABET: Final = "BCDFGHJKLMNPQRSTVWXZ"
 """No vowels, so that a code is no word, as RFC 8628 advises."""
 CODE_LETTERS: Final = 8
 DEVICE_SCOPES: Final = ("read", "agents:write", "scrims:write", "leagues:write")
@@ -259,7 +259,7 @@ def start_login(conn: Connection, device: str) -> tuple[DeviceLogin, str]:
     """Creates a login; returns it and the device's secret, which is shown only once."""
     conn.execute("delete from device_logins where created_at < now() - interval '1 day'")
     secret = secrets.token_urlsafe(32)
-    letters = "".join(secrets.choice(CODE_LETTERS) for _ in range(CODE_LETTERS))
+    letters = "".join(secrets.choice(CODE_ALPHABET) for _ in range(CODE_LETTERS))
     login = fetch_one(
         conn,
         DeviceLogin,
@@ -272,7 +272,7 @@ def start_login(conn: Connection, device: str) -> tuple[DeviceLogin, str]:
 
 def waiting_login(conn: Connection, code: str) -> DeviceLogin:
     """Returns the login with this code, however it is typed. Raises NotFound."""
-    letters = "".join(letter for letter in code.upper() if letter in CODE_LETTERS)
+    letters = "".join(letter for letter in code.upper() if letter in CODE_ALPHABET)
     return fetch_one(
         conn,
         DeviceLogin,
