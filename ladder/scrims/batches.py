@@ -12,14 +12,13 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from itertools import combinations
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
-from psycopg.rows import dict_row
 from pydantic import Field, computed_field
 
 from estimates.intervals import wilson_interval
 from ladder import ids
-from ladder.database.db import Connection, atomic_function, insert
+from ladder.database.db import Connection, atomic_function, fetch, fetch_one, insert
 from ladder.entries import agents
 from ladder.enums import VoidCause
 from ladder.errors import Conflict, Invalid, NotFound
@@ -159,9 +158,7 @@ def start_batch(conn: Connection, asker: Asker, batch: NewBatch) -> Batch:
     Raises Invalid and NotFound as ``plan_batch``, Conflict if an opponent refuses, and
     ScrimLimitReached.
     """
-    team = conn.execute("select 1 from teams where id = %s for no key update", (asker.team_id,))
-    if team.fetchone() is None:
-        raise NotFound.of("team")
+    scrims.lock_team(conn, asker.team_id)
     plan = plan_batch(conn, asker, batch)
     for pairing in plan.pairings:
         if pairing.refusal is not None:
@@ -200,9 +197,7 @@ def start_batch(conn: Connection, asker: Asker, batch: NewBatch) -> Batch:
 
 def get_batch(conn: Connection, batch_id: ScrimBatchId) -> Batch:
     """Returns the batch with this id. Raises NotFound."""
-    for batch in _select_batches(conn, "where b.id = %(batch)s", {"batch": batch_id}):
-        return batch
-    raise NotFound.of("batch")
+    return fetch_one(conn, Batch, f"{BATCH} where b.id = %s", (batch_id,), NotFound.of("batch"))
 
 
 def list_batches(
@@ -212,20 +207,10 @@ def list_batches(
     limit: int = 50,
 ) -> list[Batch]:
     """Returns these teams' batches, newest first, older than ``after``."""
-    return _select_batches(
-        conn,
-        """
+    query = f"""{BATCH}
         where b.team_id = any (%(teams)s) and (%(after)s::text is null or b.id < %(after)s)
-        order by b.id desc limit %(limit)s
-        """,
-        {"teams": sorted(team_ids), "after": after, "limit": limit},
-    )
-
-
-def _select_batches(conn: Connection, tail: str, values: dict[str, Any]) -> list[Batch]:
-    with conn.cursor(row_factory=dict_row) as cur:
-        rows = cur.execute(f"{BATCH} {tail}", values)
-        return [Batch(**{**row, "kind": BatchKind(row["kind"])}) for row in rows]
+        order by b.id desc limit %(limit)s"""
+    return fetch(conn, Batch, query, {"teams": sorted(team_ids), "after": after, "limit": limit})
 
 
 @atomic_function
@@ -406,8 +391,10 @@ class BatchResults(Batch):
 
 def read_results(conn: Connection, batch: Batch) -> BatchResults:
     """Returns a batch with its present matrix. Void games count nowhere."""
-    with conn.cursor(row_factory=dict_row) as cur:
-        rows = cur.execute(
+    cells = tuple(
+        fetch(
+            conn,
+            BatchCell,
             """
             with met as (
               select m.scrim_id, m.id, avg(case when x.placement < y.placement then 1.0
@@ -442,8 +429,8 @@ def read_results(conn: Connection, batch: Batch) -> BatchResults:
             where c.batch_id = %(batch)s order by c.id
             """,
             {"batch": batch.id},
-        ).fetchall()
-    cells = tuple(BatchCell(**row) for row in rows)
+        )
+    )
     games = sum(cell.games for cell in cells)
     finished = sum(cell.finished_games for cell in cells)
     void = sum(cell.void_games for cell in cells)
@@ -458,17 +445,14 @@ def read_results(conn: Connection, batch: Batch) -> BatchResults:
 
 
 def _seconds_left(conn: Connection, batch_id: ScrimBatchId, left: int) -> float | None:
-    row = conn.execute(
-        """
+    query = """
         select count(*), extract(epoch from now()
           - greatest(min(m.finished_at), now() - make_interval(secs => %(pace)s)))
         from scrims c join matches m on m.scrim_id = c.id and m.state = 'finished'
-        where c.batch_id = %(batch)s and m.finished_at > now() - make_interval(secs => %(pace)s)
-        """,
-        {"pace": PACE_SECONDS, "batch": batch_id},
-    ).fetchone()
-    assert row is not None
-    played, seconds = int(row[0]), float(row[1] or 0)
+        where c.batch_id = %(batch)s and m.finished_at > now() - make_interval(secs => %(pace)s)"""
+    values = {"pace": PACE_SECONDS, "batch": batch_id}
+    played, seconds = fetch_one(conn, tuple[int, float | None], query, values)
+    seconds = float(seconds or 0)
     if left <= 0 or played < LEAST_GAMES or seconds <= 0:
         return None
     return left * seconds / played

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from estimates.comparison import Verdict, picture_after
-from ladder.database.db import Connection, update
+from ladder.database.db import Connection, fetch, update
 from ladder.enums import VoidCause
 from ladder.errors import Conflict, NotFound
 from ladder.ids import ComparisonId, MatchId
@@ -68,17 +68,16 @@ DUE: Final = f"""
         )
       )
     )
-    order by x.id"""  # noqa: S608
+    order by x.id"""
 LOCKED: Final = f"""
     select now() >= deadline_at, coalesce(waits_until, now()) <= now(), {OPPONENT_GONE}
     from comparisons x where id = %s and state = 'running'
-    for no key update skip locked"""  # noqa: S608
+    for no key update skip locked"""
 
 
 def comparisons_to_advance(conn: Connection) -> list[ComparisonId]:
     """Returns running comparisons that can count a pair, issue pairs, or end without a verdict."""
-    rows = conn.execute(DUE, {"few": PAIRS_AT_ONCE // 2})
-    return [ComparisonId(row[0]) for row in rows]
+    return fetch(conn, ComparisonId, DUE, {"few": PAIRS_AT_ONCE // 2})
 
 
 def advance(conn: Connection, comparison_id: ComparisonId) -> Verdict | None:
@@ -111,14 +110,10 @@ def advance(conn: Connection, comparison_id: ComparisonId) -> Verdict | None:
 
 def _count_pairs(conn: Connection, comparison: Comparison) -> Verdict | None:
     """Counts the pairs that follow the counted ones without a gap. Returns the verdict if any."""
-    rows = conn.execute(
-        """
+    query = """
         select difference from comparison_pairs
-        where comparison_id = %s and difference is not null order by number
-        """,
-        (comparison.id,),
-    )
-    differences = [float(row[0]) for row in rows]
+        where comparison_id = %s and difference is not null order by number"""
+    differences = fetch(conn, float, query, (comparison.id,))
     for pair in played_pairs(conn, comparison, uncounted=True):
         if pair.number != len(differences) + 1:
             return None
@@ -236,6 +231,5 @@ def _queue_pair(conn: Connection, comparison: Comparison, number: int) -> tuple[
             seeds=[plan.seed],
         )
         update(conn, "scrims", {"id": scrim.id}, comparison_id=comparison.id)
-        rows = conn.execute("select id from matches where scrim_id = %s", (scrim.id,))
-        games += [MatchId(row[0]) for row in rows]
+        games += fetch(conn, MatchId, "select id from matches where scrim_id = %s", (scrim.id,))
     return games[0], games[1]

@@ -11,10 +11,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from psycopg import Rollback
-from psycopg.rows import class_row, dict_row
 from psycopg.types.json import Jsonb
 from pydantic import Field, WithJsonSchema, computed_field
 
@@ -37,7 +36,7 @@ from estimates.comparison import (
     report_of,
 )
 from ladder import ids
-from ladder.database.db import Connection, atomic_function
+from ladder.database.db import Connection, atomic_function, exists, fetch, fetch_one
 from ladder.enums import VoidCause
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.field_types import RECORD, Key, RequestModel
@@ -184,11 +183,7 @@ def start_comparison(conn: Connection, asker: Asker, versions: Versions, rule: R
     if season.seats < 2:
         raise Invalid("season", "its game has one seat, so there is no opponent to beat")
     opponents = versions.opponents or (versions.old,)
-    # Lock the team's row, so simultaneous requests are counted in turn.
-    if not conn.execute(
-        "select 1 from teams where id = %s for no key update", (team_id,)
-    ).fetchone():
-        raise NotFound.of("team")
+    scrims.lock_team(conn, team_id)
     _check_own(conn, team_id, "old", versions.old)
     _check_own(conn, team_id, "new", versions.new)
     _refuse_same_bundle(conn, versions)
@@ -226,9 +221,8 @@ def start_comparison(conn: Connection, asker: Asker, versions: Versions, rule: R
 
 def get_comparison(conn: Connection, comparison_id: ComparisonId) -> Comparison:
     """Returns the comparison with this id. Raises NotFound."""
-    for comparison in _select(conn, "where x.id = %(comparison)s", {"comparison": comparison_id}):
-        return comparison
-    raise NotFound.of("comparison")
+    query = f"{COMPARISON} where x.id = %s"
+    return fetch_one(conn, Comparison, query, (comparison_id,), NotFound.of("comparison"))
 
 
 def list_comparisons(
@@ -239,16 +233,13 @@ def list_comparisons(
     limit: int = 50,
 ) -> list[Comparison]:
     """Returns these teams' comparisons in the league, or in all, newest first."""
-    return _select(
-        conn,
-        """
+    query = f"""{COMPARISON}
         where x.team_id = any (%(teams)s)
           and (%(league)s::text is null or s.league_id = %(league)s)
           and (%(after)s::text is null or x.id < %(after)s)
-        order by x.id desc limit %(limit)s
-        """,
-        {"teams": sorted(team_ids), "league": league_id, "after": after, "limit": limit},
-    )
+        order by x.id desc limit %(limit)s"""
+    values = {"teams": sorted(team_ids), "league": league_id, "after": after, "limit": limit}
+    return fetch(conn, Comparison, query, values)
 
 
 @atomic_function
@@ -268,16 +259,13 @@ def cancel_comparison(conn: Connection, comparison_id: ComparisonId) -> Comparis
 
 def void_unfinished(conn: Connection, comparison_id: ComparisonId, cause: VoidCause) -> None:
     """Voids the comparison's matches that are queued or running."""
-    rows = conn.execute(
-        """
+    query = """
         select m.id from matches m join scrims c on c.id = m.scrim_id
         where c.comparison_id = %s and c.state = 'running' and m.state in ('queued', 'running')
-        order by m.id
-        """,
-        (comparison_id,),
-    )
+        order by m.id"""
+    match_ids = fetch(conn, MatchId, query, (comparison_id,))
     reason = CANCELLED if cause is VoidCause.CALLED_OFF else DECIDED
-    matches.void_matches(conn, [MatchId(row[0]) for row in rows], cause, reason)
+    matches.void_matches(conn, match_ids, cause, reason)
 
 
 def possible_opponents(
@@ -287,9 +275,7 @@ def possible_opponents(
 
     They are reference agents, agents that accept every scrim, and the teams' own.
     """
-    with conn.cursor(row_factory=class_row(PossibleOpponent)) as cur:
-        return cur.execute(
-            """
+    query = """
             select e.submission_id, a.name as agent_name,
               submission_version(b.agent_id, b.number) as version, t.name as team_name,
               e.team_id = any (%(teams)s) as is_own
@@ -299,21 +285,16 @@ def possible_opponents(
             where e.season_id = %(season)s and e.state = 'active'
               and (e.is_anchor or p.whom = 'anyone' and p.accepts_automatically
                 or e.team_id = any (%(teams)s))
-            order by e.is_anchor desc, is_own desc, a.name, e.id desc limit %(most)s
-            """,
-            {"season": season.id, "teams": list(team_ids), "most": OPPONENTS_SHOWN},
-        ).fetchall()
+            order by e.is_anchor desc, is_own desc, a.name, e.id desc limit %(most)s"""
+    values = {"season": season.id, "teams": list(team_ids), "most": OPPONENTS_SHOWN}
+    return fetch(conn, PossibleOpponent, query, values)
 
 
 def _check_own(conn: Connection, team_id: TeamId, field: str, submission: SubmissionId) -> None:
-    owned = conn.execute(
-        """
+    query = """
         select 1 from submissions b join agents a on a.id = b.agent_id
-        where b.id = %(submission)s and a.team_id = %(team)s
-        """,
-        {"submission": submission, "team": team_id},
-    )
-    if owned.rowcount == 0:
+        where b.id = %(submission)s and a.team_id = %(team)s"""
+    if not exists(conn, query, {"submission": submission, "team": team_id}):
         raise NotFound(f"your team has no submission {submission}", field=field)
 
 
@@ -344,21 +325,6 @@ def _refuse_same_bundle(conn: Connection, versions: Versions) -> None:
     )
     if bundles.rowcount < 2:
         raise Invalid("new", "choose another submission: both have the same files")
-
-
-def _select(conn: Connection, tail: str, values: dict[str, Any]) -> list[Comparison]:
-    with conn.cursor(row_factory=dict_row) as cur:
-        return [
-            Comparison(
-                **{
-                    **row,
-                    "opponent_submission_ids": tuple(row["opponent_submission_ids"]),
-                    "seed": bytes(row["seed"]),
-                    "verdict": Verdict(row["verdict"]) if row["verdict"] else None,
-                }
-            )
-            for row in cur.execute(f"{COMPARISON} {tail}", values)
-        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -414,10 +380,8 @@ def pairs_of_running(conn: Connection, comparison: Comparison) -> PairsToday | N
 
 def agents_of(conn: Connection, submissions: Sequence[SubmissionId]) -> dict[SubmissionId, AgentId]:
     """Returns the agent of each submission."""
-    rows = conn.execute(
-        "select id, agent_id from submissions where id = any (%s)", (list(submissions),)
-    )
-    return {SubmissionId(row[0]): AgentId(row[1]) for row in rows}
+    query = "select id, agent_id from submissions where id = any (%s)"
+    return dict(fetch(conn, tuple[SubmissionId, AgentId], query, (list(submissions),)))
 
 
 def limits_of_agents(
@@ -474,17 +438,13 @@ def pair_plan(comparison: Comparison, number: int) -> PairPlan:
 
 def issued_pairs(conn: Connection, comparison_id: ComparisonId) -> list[IssuedPair]:
     """Returns the comparison's pairs in their order."""
-    with conn.cursor(row_factory=class_row(IssuedPair)) as cur:
-        return cur.execute(
-            """
+    query = """
             select p.number, p.old_match_id, p.new_match_id, p.replays, p.difference,
               o.state as old_state, n.state as new_state
             from comparison_pairs p
             join matches o on o.id = p.old_match_id join matches n on n.id = p.new_match_id
-            where p.comparison_id = %s order by p.number
-            """,
-            (comparison_id,),
-        ).fetchall()
+            where p.comparison_id = %s order by p.number"""
+    return fetch(conn, IssuedPair, query, (comparison_id,))
 
 
 def played_pairs(

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Final
 from psycopg.rows import dict_row
 from pydantic import ConfigDict, Field, computed_field
 
-from ladder.database.db import Connection, atomic_function
+from ladder.database.db import Connection, atomic_function, fetch_one
 from ladder.entries.records import Agent, PauseCause
 from ladder.enums import VoidCause
 from ladder.errors import Invalid, LimitReached
@@ -43,7 +43,7 @@ COUNTED_GAMES: Final = f"""
       select count(*) from matches m
       where c.void_games > 0 and m.scrim_id = c.id and m.state = 'void' and m.attempt > 0
         and m.void_cause = '{VoidCause.CALLED_OFF}'
-    ))"""  # noqa: S608
+    ))"""
 """Games of a scrim ``c`` that count for limits, in SQL: all but void ones. A game that the team
 called off after it began counts, because the team could watch it."""
 
@@ -240,7 +240,7 @@ def get_policy(conn: Connection, agent_id: AgentId) -> ScrimPolicy:
     """Returns an agent's policy; an agent without one takes requests of teams of its league."""
     with conn.cursor(row_factory=dict_row) as cur:
         row = cur.execute(
-            f"select {COLUMNS} from scrim_policies p where agent_id = %s",  # noqa: S608
+            f"select {COLUMNS} from scrim_policies p where agent_id = %s",
             (agent_id,),
         ).fetchone()
     return USUAL if row is None else _policy_of_row(row)
@@ -255,18 +255,15 @@ def lock_policy(conn: Connection, agent_id: AgentId) -> ScrimPolicy:
 def games_today(conn: Connection, season: Season, team_id: TeamId) -> GamesToday:
     """Returns a team's scrim games of this UTC day. Void games do not count, unless the team
     called them off after they began."""
-    row = conn.execute(
-        f"""
-        select coalesce(sum({COUNTED_GAMES}), 0),
+    query = f"""
+        select coalesce(sum({COUNTED_GAMES}), 0)::integer,
           date_trunc('day', now(), 'utc') + interval '1 day'
         from scrims c
         where team_id = %(team)s and season_id = %(season)s
-          and created_at >= date_trunc('day', now(), 'utc')
-        """,  # noqa: S608
-        {"team": team_id, "season": season.id},
-    ).fetchone()
-    assert row is not None
-    return GamesToday(int(row[0]), season.scrim_games_daily, row[1])
+          and created_at >= date_trunc('day', now(), 'utc')"""
+    values = {"team": team_id, "season": season.id}
+    used, resets_at = fetch_one(conn, tuple[int, datetime], query, values)
+    return GamesToday(used, season.scrim_games_daily, resets_at)
 
 
 def refuse_over_team_limit(conn: Connection, season: Season, team_id: TeamId, games: int) -> None:
@@ -329,7 +326,7 @@ def read_opponents(
                 where season_id = %(season)s and state in ('active', 'paused')
               ))
             order by a.name, a.id
-            """,  # noqa: S608
+            """,
             {
                 "season": season.id,
                 "team": team_id,

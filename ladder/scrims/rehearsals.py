@@ -7,13 +7,14 @@ played before the season opens.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Annotated, Final
 
 from psycopg.types.json import Jsonb
 from pydantic import Field
 
 from ladder import ids
-from ladder.database.db import Connection, atomic_function
+from ladder.database.db import Connection, atomic_function, fetch_one
 from ladder.entries.records import EntryState
 from ladder.enums import MatchKind
 from ladder.errors import Conflict
@@ -97,14 +98,11 @@ def _active_anchors(conn: Connection, season_id: SeasonId) -> list[tuple[LineupS
 
 def _refuse_over_limit(conn: Connection, season_id: SeasonId, team_id: TeamId) -> None:
     """Raises ScrimLimitReached above today's limit; the caller has locked the team's row."""
-    row = conn.execute(
-        """
+    query = """
         select count(*), date_trunc('day', now(), 'utc') + interval '1 day' from scrims
         where team_id = %s and season_id = %s and games = 1
-          and created_at >= date_trunc('day', now(), 'utc')
-        """,
-        (team_id, season_id),
-    ).fetchone()
-    assert row is not None
-    if row[0] >= MOST_DAILY:
-        raise ScrimLimitReached("single games of your team here a day", row[0], MOST_DAILY, row[1])
+          and created_at >= date_trunc('day', now(), 'utc')"""
+    used, resets_at = fetch_one(conn, tuple[int, datetime], query, (team_id, season_id))
+    if used >= MOST_DAILY:
+        name = "single games of your team here a day"
+        raise ScrimLimitReached(name, used, MOST_DAILY, resets_at)

@@ -22,7 +22,7 @@ from psycopg.types.json import Jsonb
 from pydantic import Field, computed_field
 
 from ladder import ids
-from ladder.database.db import Connection, atomic, atomic_function
+from ladder.database.db import Connection, atomic, atomic_function, fetch, fetch_one
 from ladder.entries import agents
 from ladder.enums import LogAudience, ScrimAudience
 from ladder.errors import Conflict, Invalid, NotFound
@@ -250,10 +250,7 @@ def ask_for_scrim(conn: Connection, asker: Asker, request: NewScrimRequest) -> S
     season, team_id = asker.season, asker.team_id
     _check_numbers(season, request)
     privacy = scrims.narrow_privacy(conn, season, request.privacy)
-    if not conn.execute(
-        "select 1 from teams where id = %s for no key update", (team_id,)
-    ).fetchone():
-        raise NotFound.of("team")
+    scrims.lock_team(conn, team_id)
     _refuse_closed(conn, season.id)
     _refuse_many_waiting(conn, team_id)
     others = _other_agents(conn, asker, request.lineup)
@@ -306,12 +303,8 @@ def list_requests(
 
 def count_waiting(conn: Connection, team_ids: Sequence[TeamId]) -> int:
     """Returns how many requests wait for an answer of these teams."""
-    row = conn.execute(
-        f"select count(*) from scrim_requests r where asked_team_id = any (%s) and {WAITS}",  # noqa: S608
-        (sorted(team_ids),),
-    ).fetchone()
-    assert row is not None
-    return int(row[0])
+    query = f"select count(*) from scrim_requests r where asked_team_id = any (%s) and {WAITS}"
+    return fetch_one(conn, int, query, (sorted(team_ids),))
 
 
 @atomic_function
@@ -356,8 +349,7 @@ def expire_requests(conn: Connection, limit: int = 500) -> int:
 
     Returns how many.
     """
-    rows = conn.execute(
-        """
+    query = """
         update scrim_requests set state = 'expired', answered_at = now()
         where id in (
           select r.id from scrim_requests r join seasons s on s.id = r.season_id
@@ -366,13 +358,11 @@ def expire_requests(conn: Connection, limit: int = 500) -> int:
             and (r.expires_at <= now() or s.state = 'finished' or l.state = 'closed')
           order by r.expires_at limit %(limit)s for update of r skip locked
         )
-        returning id
-        """,
-        {"limit": limit},
-    ).fetchall()
-    for (request_id,) in rows:
+        returning id"""
+    request_ids = fetch(conn, ScrimRequestId, query, {"limit": limit})
+    for request_id in request_ids:
         _tell(conn, NoticeKind.SCRIM_EXPIRED, get_request(conn, request_id), None)
-    return len(rows)
+    return len(request_ids)
 
 
 def resolve_lineup(conn: Connection, season: Season, keys: Sequence[str]) -> list[SubmissionId]:
@@ -419,34 +409,26 @@ def _answering_teams(
 
     People of an ended team stay its members. Raises Conflict for one who is not in the other team.
     """
-    row = conn.execute(
-        """
+    query = """
         select t.merged_into, o.user_id is not null from teams t
         left join memberships o on o.team_id = t.merged_into and o.user_id = %(user)s
-        where t.id = %(team)s
-        """,
-        {"user": user_id, "team": request.asked_team_id},
-    ).fetchone()
-    assert row is not None
-    merged_into, is_member = row
+        where t.id = %(team)s"""
+    values = {"user": user_id, "team": request.asked_team_id}
+    merged_into, is_member = fetch_one(conn, tuple[TeamId | None, bool], query, values)
     if merged_into is None:
         return frozenset({request.asked_team_id})
     if not is_member:
         raise Conflict("its team became part of another one: only people of that one may accept")
-    return frozenset({request.asked_team_id, TeamId(merged_into)})
+    return frozenset({request.asked_team_id, merged_into})
 
 
 def _lock_waiting(conn: Connection, request_id: ScrimRequestId, answer: RequestState) -> bool:
     """Locks a request. False if it has this answer already. Raises Conflict if it ended."""
-    row = conn.execute(
-        """
-        select state, expires_at <= clock_timestamp() from scrim_requests where id = %s for update
-        """,
-        (request_id,),
-    ).fetchone()
-    if row is None:
-        raise NotFound.of("request")
-    state, is_late = row
+    query = """
+        select state, expires_at <= clock_timestamp() from scrim_requests
+        where id = %s for update"""
+    missing = NotFound.of("request")
+    state, is_late = fetch_one(conn, tuple[str, bool], query, (request_id,), missing)
     if state == answer:
         return False
     if state != RequestState.ASKED:
@@ -500,28 +482,22 @@ def _refuse_closed(conn: Connection, season_id: SeasonId) -> None:
 
 
 def _refuse_many_waiting(conn: Connection, team_id: TeamId) -> None:
-    row = conn.execute(
-        "select count(*) from scrim_requests where team_id = %s and state = 'asked'", (team_id,)
-    ).fetchone()
-    assert row is not None
-    if row[0] >= MOST_WAITING:
+    query = "select count(*) from scrim_requests where team_id = %s and state = 'asked'"
+    if fetch_one(conn, int, query, (team_id,)) >= MOST_WAITING:
         raise Conflict(f"withdraw a request first: {MOST_WAITING} of your team wait for answers")
 
 
 def _refuse_many_asked(conn: Connection, team_id: TeamId, asked_team_id: TeamId) -> None:
     """Raises ScrimLimitReached: each request sends messages to all people of the other team."""
-    row = conn.execute(
-        """
+    query = """
         select count(*), date_trunc('day', now(), 'utc') + interval '1 day' from scrim_requests
         where team_id = %(team)s and asked_team_id = %(asked)s and state <> 'accepted'
-          and created_at >= date_trunc('day', now(), 'utc')
-        """,
-        {"team": team_id, "asked": asked_team_id},
-    ).fetchone()
-    assert row is not None
-    if row[0] >= MOST_ASKED_DAILY:
+          and created_at >= date_trunc('day', now(), 'utc')"""
+    values = {"team": team_id, "asked": asked_team_id}
+    used, resets_at = fetch_one(conn, tuple[int, datetime], query, values)
+    if used >= MOST_ASKED_DAILY:
         name = "your team's requests a day to this team that it did not accept"
-        raise policies.ScrimLimitReached(name, row[0], MOST_ASKED_DAILY, row[1])
+        raise policies.ScrimLimitReached(name, used, MOST_ASKED_DAILY, resets_at)
 
 
 def _other_agents(conn: Connection, asker: Asker, lineup: Sequence[str]) -> list[policies.Opponent]:

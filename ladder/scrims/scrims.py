@@ -14,7 +14,15 @@ from pydantic import ConfigDict, Field, StringConstraints
 
 from estimates.intervals import wilson_interval
 from ladder import ids
-from ladder.database.db import Connection, atomic_function, insert, update
+from ladder.database.db import (
+    Connection,
+    atomic_function,
+    exists,
+    fetch,
+    fetch_one,
+    insert,
+    update,
+)
 from ladder.entries import entries
 from ladder.entries.entries import USUAL_PROFILE
 from ladder.entries.records import Agent, EntryState, PauseCause
@@ -253,11 +261,8 @@ def create_scrim(
         raise Invalid("seeds", f"give one seed for each game: {len(seeds)} given for {games} games")
     if any(seed is not None and len(seed) != 16 for seed in seeds or ()):
         raise Invalid("seeds", "each must be 16 bytes")
-    # Lock the team's row, so simultaneous requests are counted in turn.
-    if conn.execute("select 1 from teams where id = %s for no key update", (team_id,)).fetchone():
-        seats = _allowed_seats(conn, season, team_id, lineup)
-    else:
-        raise NotFound.of("team")
+    lock_team(conn, team_id)
+    seats = _allowed_seats(conn, season, team_id, lineup)
     policies.refuse_over_team_limit(conn, season, team_id, games)
     _refuse_by_policies(conn, order, seats)
     scrim_id = ScrimId(ids.new_id("scr"))
@@ -291,6 +296,12 @@ def create_scrim(
         queue_seconds=BATCH_QUEUE_SECONDS if order.batch_id else season.queue_seconds,
     )
     return get_scrim(conn, scrim_id)
+
+
+def lock_team(conn: Connection, team_id: TeamId) -> None:
+    """Locks the team's row, so simultaneous requests are counted in turn. Raises NotFound."""
+    if not exists(conn, "select 1 from teams where id = %s for no key update", (team_id,)):
+        raise NotFound.of("team")
 
 
 def get_scrim(conn: Connection, scrim_id: ScrimId) -> Scrim:
@@ -382,13 +393,9 @@ def scrim_summary(conn: Connection, scrim: Scrim) -> tuple[ScrimScore, ...]:
 def cancel_scrim(conn: Connection, scrim_id: ScrimId) -> Scrim:
     """Voids the scrim's unfinished games. No error if the scrim has already ended."""
     scrim = get_scrim(conn, scrim_id)
-    rows = conn.execute(
-        """
-        select id from matches where scrim_id = %s and state in ('queued', 'running') order by id
-        """,
-        (scrim_id,),
-    )
-    playing = [MatchId(row[0]) for row in rows]
+    query = """
+        select id from matches where scrim_id = %s and state in ('queued', 'running') order by id"""
+    playing = fetch(conn, MatchId, query, (scrim_id,))
     voided = matches.void_matches(conn, playing, VoidCause.CALLED_OFF, "the scrim was cancelled")
     if voided:
         update(conn, "scrims", {"id": scrim.id}, state="cancelled")
@@ -406,7 +413,7 @@ def _allowed_seats(
         from submissions b join agents a on a.id = b.agent_id
         left join entries e on e.submission_id = b.id and e.season_id = %(season)s
         where b.id = any (%(lineup)s)
-        """,  # noqa: S608
+        """,
         {"season": season.id, "lineup": list(lineup)},
     )
     row_of = {row[0]: row for row in rows}
@@ -460,15 +467,10 @@ def _refuse_by_policies(conn: Connection, order: ScrimOrder, seats: Sequence[Lin
 
 def _queued_games(conn: Connection, team_id: TeamId) -> int:
     """Returns the number of the team's scrim games in the queue."""
-    row = conn.execute(
-        """
+    query = """
         select count(*) from scrims c join matches m on m.scrim_id = c.id and m.state = 'queued'
-        where c.team_id = %s and c.state = 'running'
-        """,
-        (team_id,),
-    ).fetchone()
-    assert row is not None
-    return int(row[0])
+        where c.team_id = %s and c.state = 'running'"""
+    return fetch_one(conn, int, query, (team_id,))
 
 
 def _select_scrims(conn: Connection, tail: str, arguments: Sequence[Any]) -> list[Scrim]:

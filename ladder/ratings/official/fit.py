@@ -223,8 +223,8 @@ def fit_season(
 ) -> Fit:
     """Returns the fit of all games; ``parents`` are those of ``SeasonLog``: [contenders].
 
-    ``faults_are_losses``: in games of two seats a fault counts as a plain loss. Seasons of the
-    first rules do without.
+    ``faults_are_losses``: in games of two seats a fault counts as a plain loss. A benchmark
+    compares both ways.
     """
     n = len(parents)
     kept = learned_priors.parents_to_keep(games, parents)
