@@ -10,11 +10,11 @@ from typing import Final
 
 from pydantic import ConfigDict
 
-from ladder.database.db import Connection, atomic_function
+from ladder.database.db import Connection, atomic_function, fetch
 from ladder.entries.records import PauseCause
 from ladder.errors import Conflict
 from ladder.field_types import FilledLine, RequestModel
-from ladder.ids import EntryId, UserId
+from ladder.ids import EntryId, SeasonId, UserId
 from ladder.people import audit_log, users
 from ladder.people.records import Viewer
 
@@ -109,9 +109,8 @@ def pause_and_resume_entries(conn: Connection, limit: int = 500) -> list[EntryId
     Entries of finished seasons stay as they are. Returns the changed entries.
     """
     cause = PauseCause.TEAM_BLOCKED
-    rows = conn.execute(
-        f"{TO_CHANGE} {LIST_TO_CHANGE}", {"cause": cause, "limit": limit}
-    ).fetchall()
+    values = {"cause": cause, "limit": limit}
+    rows = fetch(conn, tuple[EntryId, SeasonId], f"{TO_CHANGE} {LIST_TO_CHANGE}", values)
     if not rows:
         return []
     entry_ids = [entry_id for entry_id, _ in rows]
@@ -122,8 +121,7 @@ def pause_and_resume_entries(conn: Connection, limit: int = 500) -> list[EntryId
     conn.execute(
         "select 1 from entries where id = any (%s) order by id for no key update", (entry_ids,)
     )
-    changed = conn.execute(
-        f"{TO_CHANGE} {CHANGE}", {"cause": cause, "reason": REASON, "entries": entry_ids}
-    ).fetchall()
+    changes = {"cause": cause, "reason": REASON, "entries": entry_ids}
+    changed = fetch(conn, tuple[EntryId, object], f"{TO_CHANGE} {CHANGE}", changes)
     conn.execute("update seasons set revision = revision + 1 where id = any (%s)", (season_ids,))
-    return [EntryId(row[0]) for row in changed]
+    return [entry_id for entry_id, _ in changed]

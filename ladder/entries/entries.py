@@ -7,16 +7,13 @@ from dataclasses import replace
 from datetime import date
 from typing import Final
 
-from psycopg.rows import dict_row
-
 from ladder import ids
-from ladder.database.db import Connection, atomic_function, fetch_one, fetch_optional
+from ladder.database.db import Connection, atomic_function, exists, fetch, fetch_one, fetch_optional
 from ladder.entries import agents, deadlines, validations
 from ladder.entries.records import (
     Entry,
     EntryState,
     Newcomers,
-    PauseCause,
     ShownEntry,
     ShownPlace,
     Submission,
@@ -190,12 +187,7 @@ def list_entries(
     }
     used = {clause: value for clause, value in filters.items() if value is not None}
     query = f"{ENTRY} where {' and '.join((*used, condition))} order by e.id desc limit %s"
-    with conn.cursor(row_factory=dict_row) as cur:
-        rows = cur.execute(query, (*used.values(), *values, limit)).fetchall()
-    for row in rows:
-        row["state"] = EntryState(row["state"])
-        row["pause_cause"] = row["pause_cause"] and PauseCause(row["pause_cause"])
-    return [Entry(**row) for row in rows]
+    return fetch(conn, Entry, query, (*used.values(), *values, limit))
 
 
 def show_entry(conn: Connection, viewer: Viewer, entry: Entry) -> ShownEntry:
@@ -295,14 +287,10 @@ def expire_pending(conn: Connection, limit: int = 100) -> list[EntryId]:
     for entry_id, season_id, match_id, validations_made in due:
         if match_id is not None:
             matches.void_matches(conn, [match_id], VoidCause.OVERDUE, "not validated in time")
-        still = conn.execute(
-            """
+        query = """
             select 1 from entries where id = %s and state = 'pending'
-            and validation_match_id is not distinct from %s for update
-            """,
-            (entry_id, match_id),
-        ).fetchone()
-        if still is None:
+            and validation_match_id is not distinct from %s for update"""
+        if not exists(conn, query, (entry_id, match_id)):
             continue  # a result decided the entry meanwhile
         if validations_made < VALIDATIONS:
             validations.make_validation_match(conn, seasons.get_season(conn, season_id), entry_id)
@@ -318,15 +306,10 @@ def expire_pending(conn: Connection, limit: int = 100) -> list[EntryId]:
 
 def count_teams(conn: Connection, season_ids: Sequence[SeasonId]) -> dict[SeasonId, int]:
     """Number of teams with an active entry that is no anchor; seasons without one are missing."""
-    return dict(
-        conn.execute(
-            """
-            select season_id, count(distinct team_id) from entries
-            where season_id = any (%s) and state = 'active' and not is_anchor group by season_id
-            """,
-            (list(season_ids),),
-        ).fetchall()
-    )
+    query = """
+        select season_id, count(distinct team_id) from entries
+        where season_id = any (%s) and state = 'active' and not is_anchor group by season_id"""
+    return dict(fetch(conn, tuple[SeasonId, int], query, (list(season_ids),)))
 
 
 def count_newcomers(
@@ -390,14 +373,10 @@ def _refuse_withdrawal(conn: Connection, entry: Entry, with_team: bool) -> None:
         raise Conflict("uploads are locked; entries on the board stay until the season ends")
     if season.measures:
         return  # the best entry stands for a team
-    row = conn.execute(
-        """
+    query = """
         select 1 from entries where season_id = %s and team_id = %s and id < %s
-        and state in ('active', 'paused') and not is_anchor limit 1
-        """,
-        (season.id, entry.team_id, entry.id),
-    ).fetchone()
-    if row is not None:
+        and state in ('active', 'paused') and not is_anchor limit 1"""
+    if exists(conn, query, (season.id, entry.team_id, entry.id)):
         raise Conflict(
             "the team has an older entry on the board; entries leave oldest first, so withdraw"
             " that one first or upload a newer version"
@@ -420,12 +399,11 @@ def _refuse_unfit_submission(season: Season, submission: Submission, is_anchor: 
 
 
 def _refuse_excluded(conn: Connection, season_id: SeasonId, submission: Submission) -> None:
-    row = conn.execute(
-        "select subject from exclusions where season_id = %s and subject in (%s, %s)",
-        (season_id, submission.agent_id, submission.team_id),
-    ).fetchone()
-    if row is not None:
-        whose = "this team" if row[0] == submission.team_id else "this agent"
+    query = "select subject from exclusions where season_id = %s and subject in (%s, %s)"
+    values = (season_id, submission.agent_id, submission.team_id)
+    subject = fetch_optional(conn, str, query, values)
+    if subject is not None:
+        whose = "this team" if subject == submission.team_id else "this agent"
         raise Conflict(f"{whose} is disqualified from this season: ask its host")
 
 

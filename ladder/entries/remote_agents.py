@@ -12,12 +12,12 @@ entries that are paused for another cause are not tried.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from psycopg.types.json import Jsonb
 
-from ladder.database.db import Connection, atomic_function
+from ladder.database.db import Connection, atomic_function, fetch_one, fetch_optional
 from ladder.entries import blocked_accounts, entries, validations
 from ladder.entries.records import Entry, EntryState, PauseCause
 from ladder.enums import VoidCause
@@ -48,13 +48,9 @@ def void_for_unreachable_agents(
     sees. Returns False if this attempt no longer held the match. Raises ProtocolError if the match
     is not rated or a seat is not remote.
     """
+    values = (match_id, attempt, worker, Jsonb({str(seat): why for seat, why in reasons.items()}))
     with lease.protocol_errors():
-        row = conn.execute(
-            "select remote_unreachable(%s, %s, %s, %s)",
-            (match_id, attempt, worker, Jsonb({str(seat): why for seat, why in reasons.items()})),
-        ).fetchone()
-    assert row is not None
-    return bool(row[0])
+        return fetch_one(conn, bool, "select remote_unreachable(%s, %s, %s, %s)", values)
 
 
 def seasons_open_to_remote_agents(conn: Connection, limit: int = 50) -> list[tuple[Season, League]]:
@@ -81,15 +77,17 @@ def retry_paused_entry(conn: Connection, entry_id: EntryId) -> Entry:
         raise Conflict("wait for the end of the running try")
     if not _season_is_playing(conn, season):
         raise Conflict("the season is over or its league is closed; no matches are played")
-    row = conn.execute(
-        """
-        select finished_at + %s from matches where id = %s and finished_at > %s
-        and finished_at + %s > now()
-        """,
-        (LEAST_BETWEEN_TRIES, entry.validation_match_id, entry.paused_at, LEAST_BETWEEN_TRIES),
-    ).fetchone()
-    if row is not None:
-        raise RetriedTooSoon("tries of a paused entry a minute", 1, 1, row[0])
+    query = """
+        select finished_at + %(wait)s from matches
+        where id = %(match)s and finished_at > %(paused)s and finished_at + %(wait)s > now()"""
+    values = {
+        "wait": LEAST_BETWEEN_TRIES,
+        "match": entry.validation_match_id,
+        "paused": entry.paused_at,
+    }
+    resets_at = fetch_optional(conn, datetime, query, values)
+    if resets_at is not None:
+        raise RetriedTooSoon("tries of a paused entry a minute", 1, 1, resets_at)
     validations.make_validation_match(conn, season, entry_id)
     return entries.get_entry(conn, entry_id)
 
@@ -143,12 +141,7 @@ def _lock_entry_and_season(conn: Connection, entry_id: EntryId) -> tuple[Entry, 
 
 
 def _season_is_playing(conn: Connection, season: Season) -> bool:
-    row = conn.execute(
-        """
-        select s.state <> 'finished' and coalesce(s.ends_at > now(), true)
-        and l.state <> 'closed' from seasons s join leagues l on l.id = s.league_id
-        where s.id = %s
-        """,
-        (season.id,),
-    ).fetchone()
-    return row is not None and bool(row[0])
+    query = """
+        select s.state <> 'finished' and coalesce(s.ends_at > now(), true) and l.state <> 'closed'
+        from seasons s join leagues l on l.id = s.league_id where s.id = %s"""
+    return fetch_one(conn, bool, query, (season.id,))

@@ -16,7 +16,7 @@ from psycopg.rows import dict_row
 from pydantic import ConfigDict, Field, model_validator
 
 from ladder import ids
-from ladder.database.db import Connection, atomic, atomic_function
+from ladder.database.db import Connection, atomic, atomic_function, fetch, fetch_one
 from ladder.enums import LeagueRole, ReplayVisibility, Visibility
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.field_types import RECORD, Key, Line, RequestModel, WordsOfPerson
@@ -33,11 +33,10 @@ LIFE: Final = timedelta(days=14)
 MOST_ANSWERED: Final = 500
 """Requests that one answer covers at most."""
 TERMS_CHANGED: Final = "the terms have changed since; read them and ask again"
-REQUEST: Final = (
-    "select r.id, r.league_id, l.slug, l.title, r.user_id, u.name, r.words, r.state, r.created_at,"
-    " r.expires_at, r.answered_at, r.answer from join_requests r"
-    " join leagues l on l.id = r.league_id join users u on u.id = r.user_id"
-)
+REQUEST: Final = """
+    select r.id, r.league_id, l.slug, l.title, r.user_id, u.name, r.words, r.state, r.created_at,
+      r.expires_at, r.answered_at, r.answer
+    from join_requests r join leagues l on l.id = r.league_id join users u on u.id = r.user_id"""
 
 
 class RequestState(StrEnum):
@@ -102,15 +101,15 @@ NOTICES: Final = {
 """Kind of the notice about the end of a request; who withdraws it gets none."""
 
 
-def league_to_ask(conn: Connection, who: Viewer, key: str) -> League:
+def league_to_ask(conn: Connection, viewer: Viewer, key: str) -> League:
     """Returns a league that this viewer may ask to join. Raises NotFound.
 
     Whoever knows the name of a league that takes requests may read its title and its terms.
     """
-    found = leagues.get_league(conn, key)
-    if not found.takes_requests and not may_see(who, league_resource(found)):
+    league = leagues.get_league(conn, key)
+    if not league.takes_requests and not may_see(viewer, league_resource(league)):
         raise NotFound.of("league")
-    return found
+    return league
 
 
 @atomic_function
@@ -160,7 +159,7 @@ def request_to_join(
     quotas.check_request_quota(conn, user_id)
     about = EventSubject(league_id=league_id, user_id=user_id)
     record_event(conn, NoticeKind.JOIN_REQUESTED, about)
-    return _select_requests(conn, "where r.id = %s", (request_id,))[0]
+    return fetch_one(conn, JoinRequest, f"{REQUEST} where r.id = %s", (request_id,))
 
 
 def list_requests(
@@ -172,50 +171,39 @@ def list_requests(
     limit: int = 50,
 ) -> list[JoinRequest]:
     """Returns a league's requests, oldest first, after ``after``; with ``state`` only these."""
-    return _select_requests(
-        conn,
-        "where r.league_id = %s and r.id > %s and (%s::text is null or r.state = %s)"
-        " order by r.id limit %s",
-        (league_id, after or "", state, state, limit),
-    )
+    query = f"""{REQUEST}
+        where r.league_id = %s and r.id > %s and (%s::text is null or r.state = %s)
+        order by r.id limit %s"""
+    return fetch(conn, JoinRequest, query, (league_id, after or "", state, state, limit))
 
 
 def count_waiting(conn: Connection, league_id: LeagueId) -> int:
     """Returns how many requests of a league wait for an answer."""
-    row = conn.execute(
-        "select count(*) from join_requests where league_id = %s and state = 'waiting'",
-        (league_id,),
-    ).fetchone()
-    assert row is not None
-    return int(row[0])
+    query = "select count(*) from join_requests where league_id = %s and state = 'waiting'"
+    return fetch_one(conn, int, query, (league_id,))
 
 
 def requests_of_person(
     conn: Connection, user_id: UserId, league_id: LeagueId | None = None, limit: int = 50
 ) -> list[JoinRequest]:
     """Returns a person's requests, newest first; with ``league_id`` only those for this league."""
-    return _select_requests(
-        conn,
-        "where r.user_id = %s and (%s::text is null or r.league_id = %s)"
-        " order by r.id desc limit %s",
-        (user_id, league_id, league_id, limit),
-    )
+    query = f"""{REQUEST} where r.user_id = %s and (%s::text is null or r.league_id = %s)
+        order by r.id desc limit %s"""
+    return fetch(conn, JoinRequest, query, (user_id, league_id, league_id, limit))
 
 
 @atomic_function
 def withdraw_request(conn: Connection, user_id: UserId, request_id: JoinRequestId) -> JoinRequest:
     """Withdraws a person's own request; a repeat is no error. Raises NotFound, and Conflict."""
-    conn.execute(
-        "update join_requests set state = 'withdrawn', answered_at = now()"
-        " where id = %s and user_id = %s and state = 'waiting'",
-        (request_id, user_id),
-    )
-    found = _select_requests(conn, "where r.id = %s and r.user_id = %s", (request_id, user_id))
-    if not found:
-        raise NotFound.of("request")
-    if found[0].state is not RequestState.WITHDRAWN:
-        raise Conflict(f"the request is {found[0].state} already")
-    return found[0]
+    query = """update join_requests set state = 'withdrawn', answered_at = now()
+        where id = %s and user_id = %s and state = 'waiting'"""
+    conn.execute(query, (request_id, user_id))
+    query = f"{REQUEST} where r.id = %s and r.user_id = %s"
+    values, missing = (request_id, user_id), NotFound.of("request")
+    request = fetch_one(conn, JoinRequest, query, values, missing)
+    if request.state is not RequestState.WITHDRAWN:
+        raise Conflict(f"the request is {request.state} already")
+    return request
 
 
 @atomic_function
@@ -239,13 +227,11 @@ def answer_requests(
     terms.share_league(conn, league.id)
     league = leagues.get_league(conn, league.id)
     now = terms.settings_of_league(league)
-    wanted = None if request_ids is None else list(request_ids)
+    chosen = None if request_ids is None else list(request_ids)
+    query = """select * from join_requests where league_id = %s and state = 'waiting'
+        and (%s::text[] is null or id = any (%s)) order by id limit %s for update"""
     with conn.cursor(row_factory=dict_row) as cur:
-        rows = cur.execute(
-            "select * from join_requests where league_id = %s and state = 'waiting'"
-            " and (%s::text[] is null or id = any (%s)) order by id limit %s for update",
-            (league.id, wanted, wanted, MOST_ANSWERED),
-        ).fetchall()
+        rows = cur.execute(query, (league.id, chosen, chosen, MOST_ANSWERED)).fetchall()
     for row in rows:
         agreed = terms.TermsSettings(
             Visibility(row["agreed_visibility"]),
@@ -258,11 +244,9 @@ def answer_requests(
         elif role is not None:
             state = RequestState.APPROVED
             _admit(conn, league, row, role)
-        conn.execute(
-            "update join_requests set state = %s, answered_at = now(), answered_by = %s,"
-            " answer = %s where id = %s",
-            (state, by.user_id, said, row["id"]),
-        )
+        query = """update join_requests
+            set state = %s, answered_at = now(), answered_by = %s, answer = %s where id = %s"""
+        conn.execute(query, (state, by.user_id, said, row["id"]))
         audit_log.record_audit(
             conn,
             league.id,
@@ -272,21 +256,19 @@ def answer_requests(
             reason=f"{state}: {said}" if said else state.value,
         )
         _tell(conn, NOTICES[state], league.id, UserId(row["user_id"]), "terms")
-    return _select_requests(
-        conn, "where r.id = any (%s) order by r.id", ([row["id"] for row in rows],)
-    )
+    query = f"{REQUEST} where r.id = any (%s) order by r.id"
+    return fetch(conn, JoinRequest, query, ([row["id"] for row in rows],))
 
 
 @atomic_function
 def expire_requests(conn: Connection, limit: int = 500) -> int:
     """Ends requests that no host answered in time; returns how many. Their people get a notice."""
-    rows = conn.execute(
-        "update join_requests set state = 'expired', answered_at = now()"
-        " where id in (select id from join_requests where state = 'waiting'"
-        "   and expires_at <= now() order by expires_at limit %s for update skip locked)"
-        " returning league_id, user_id",
-        (limit,),
-    ).fetchall()
+    query = """
+        update join_requests set state = 'expired', answered_at = now()
+        where id in (select id from join_requests where state = 'waiting'
+          and expires_at <= now() order by expires_at limit %s for update skip locked)
+        returning league_id, user_id"""
+    rows = fetch(conn, tuple[LeagueId, UserId], query, (limit,))
     for league_id, user_id in rows:
         _tell(conn, NoticeKind.JOIN_EXPIRED, league_id, user_id, "time")
     return len(rows)
@@ -323,11 +305,3 @@ def _admit(conn: Connection, league: League, row: dict[str, Any], role: LeagueRo
     terms.record_role_agreement(conn, league.id, user_id)
     if role is LeagueRole.COMPETITOR and not users.teams_of(conn, user_id):
         users.create_own_team(conn, users.get_user(conn, user_id).name, user_id)
-
-
-def _select_requests(conn: Connection, tail: str, arguments: Sequence[object]) -> list[JoinRequest]:
-    with conn.cursor(row_factory=dict_row) as cur:
-        return [
-            JoinRequest(**{**row, "state": RequestState(row["state"])})
-            for row in cur.execute(f"{REQUEST} {tail}", arguments)
-        ]

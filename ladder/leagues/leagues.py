@@ -74,14 +74,8 @@ def create_league(
 
 def get_league(conn: Connection, league: LeagueId | str) -> League:
     """Returns the league with this id or slug. Raises NotFound."""
-    column = "id" if ids.is_id(league, "lea") else "slug"
-    return fetch_one(
-        conn,
-        league_of_row,
-        f"{LEAGUE} where {column} = %(league)s",
-        {"league": league},
-        missing=NotFound.of("league"),
-    )
+    query = f"{LEAGUE} where id = %(league)s or slug = %(league)s"
+    return fetch_one(conn, league_of_row, query, {"league": league}, NotFound.of("league"))
 
 
 def lock_league(conn: Connection, league_id: LeagueId) -> League:
@@ -123,8 +117,7 @@ def list_leagues(
     """Leagues that this viewer may see, oldest first."""
     is_visible, values = people_visibility.visible_leagues(viewer)
     query = f"{LEAGUE} l where id > %s and {is_visible} order by id limit %s"
-    rows = conn.execute(query, (after or "", *values, limit))
-    return [league_of_row(*row) for row in rows]
+    return fetch(conn, league_of_row, query, (after or "", *values, limit))
 
 
 def list_leagues_by_activity(conn: Connection, viewer: Viewer, limit: int) -> list[League]:
