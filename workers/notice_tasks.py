@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 import psycopg
+from ladder.notices.payloads import Request
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from egress import guarded_connections
@@ -29,7 +30,6 @@ from ladder.mail import MailError, MailServer
 from ladder.notices import deliveries
 from ladder.notices.deliveries import AttemptResult, ClaimedChannel, Outcome
 from ladder.notices.kinds import Form
-from ladder.notices.payloads import Request
 from ladder.telemetry import log_event, traceback_text
 from workers.broker import app
 from workers.liveness import record_answer

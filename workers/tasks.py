@@ -1,6 +1,6 @@
 """The Celery tasks of wake-up messages: play a match, rate the seasons, draw pictures.
 
-``workers.match_attempt`` plays, ``ladder.ratings.rating_rounds`` rates, ``workers.pictures`` draws.
+``workers.match_attempt`` plays, ``ladder.ratings.fitting`` rates, ``workers.pictures`` draws.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ladder.database import db
 from ladder.database.blobs import Blobs, BlobsUnavailable
 from ladder.database.kept_connection import KeptConnection
 from ladder.ids import MatchId
-from ladder.ratings import fitting, rating_rounds
+from ladder.ratings import fitting
 from ladder.telemetry import bind_fields, log_event, traceback_text
 from sandbox.process_guard import die_with
 from workers import match_attempt
@@ -87,9 +87,7 @@ def rate_seasons(reason: str) -> None:
         with rating_database(database_url).use() as conn, recording_answers():
             if blobs is not None:
                 _check_reports(conn, blobs)
-            rating_rounds.rate_all_seasons(
-                conn, fitter, time.monotonic() + ROUNDS_SECONDS, record_answer
-            )
+            fitting.rate_all_seasons(conn, fitter, time.monotonic() + ROUNDS_SECONDS, record_answer)
     except psycopg.OperationalError as error:
         log_event(
             "rate_failed", level="warning", error=str(error)

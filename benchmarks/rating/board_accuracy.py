@@ -13,8 +13,7 @@ from benchmarks.rating.official_ladder import DEFAULTS
 from benchmarks.rating.worlds import Flags, Floats
 from ladder.leagues.medals import BEST_FIRST, MedalRules
 from ladder.ratings.medal_sealing import Chances, sealed_medal
-from ladder.ratings.official.ranks import draw_ranks, rank_outlook
-from ladder.ratings.official.standing import DRAWS
+from ladder.ratings.official.standing import DRAWS, draw_ranks, rank_outlook
 
 SEAL = DEFAULTS.medal_confidence
 NORMAL_95 = 1.96

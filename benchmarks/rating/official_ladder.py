@@ -1,6 +1,6 @@
 """Our ladder in the simulation: the fit, the standing and the pairing of the service.
 
-``ladder.ratings.official`` and ``ladder.scheduling.season_field`` make every decision, with the
+``ladder.ratings.official`` and ``ladder.scheduling.season_cache`` make every decision, with the
 settings of the service. ``test_simulated_ladder`` compares the decisions with those of a real
 season in Postgres.
 """
@@ -21,12 +21,16 @@ from ladder.leagues.medals import MedalRules
 from ladder.leagues.seasons import SeasonColumns
 from ladder.matches.pairing import Candidate
 from ladder.ratings.official.fit import GROWTH, Fit, fit_season, season_seed
-from ladder.ratings.official.game_goals import FINAL_WEIGHT
 from ladder.ratings.official.game_table import GameTable
 from ladder.ratings.official.representatives import Entrant
 from ladder.ratings.official.season_suspects import SeasonSuspects, find_suspects
-from ladder.ratings.official.standing import OfficialPlace, PairingPlaces, build_standing
-from ladder.scheduling.season_field import PairingTerms, SeasonField
+from ladder.ratings.official.standing import (
+    FINAL_WEIGHT,
+    OfficialPlace,
+    PairingPlaces,
+    build_standing,
+)
+from ladder.scheduling.season_cache import PairingTerms, SeasonField
 
 DEFAULTS: Final = SeasonColumns(configuration={}, configuration_digest="", clock={}, seats=4)
 """The default settings of a season."""

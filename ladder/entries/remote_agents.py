@@ -26,7 +26,6 @@ from ladder.ids import EntryId, MatchId
 from ladder.leagues import seasons
 from ladder.leagues.records import League, Season
 from ladder.matches import lease, matches
-from ladder.notices.kinds import EventSubject, record_event
 
 LEAST_BETWEEN_TRIES: Final = timedelta(minutes=1)
 """Least time between two tries that an owner asks for; a try may be a whole match."""

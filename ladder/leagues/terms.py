@@ -21,7 +21,7 @@ from ladder.field_types import RECORD, RequestModel
 from ladder.ids import LeagueId, UserId
 from ladder.leagues import leagues, members
 from ladder.leagues.records import League
-from ladder.people.records import STAFF, Viewer
+from ladder.people.records import Viewer
 
 REPLAYS: Final = {
     ReplayVisibility.PUBLIC: (

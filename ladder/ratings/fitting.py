@@ -3,17 +3,21 @@
 A version records its log number, the version whose messages it began from, and the seed of its
 draws. So the chain of versions can be recomputed to the byte. The last version of a finished season
 is a cold fit: it depends on the log alone.
+
+A round rates all seasons: live ratings first, then the official standings due.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from operator import attrgetter
 from typing import Any, Final
 
+import psycopg
 from cachetools import LRUCache
 from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
@@ -23,12 +27,12 @@ from ladder.entries import deadlines, medal_lines
 from ladder.errors import Conflict, NotFound
 from ladder.ids import EntryId, MatchId, SeasonId, TeamId
 from ladder.leagues.medals import MedalRules
-from ladder.ratings import medal_sealing, solo_seasons
+from ladder.ratings import live_ratings, medal_sealing, solo_seasons
 from ladder.ratings.official.fit import GROWTH, Fit, Messages, fit_season, season_seed
-from ladder.ratings.official.game_goals import FINAL_WEIGHT
 from ladder.ratings.official.representatives import Entrant
 from ladder.ratings.official.season_suspects import find_suspects
 from ladder.ratings.official.standing import (
+    FINAL_WEIGHT,
     OfficialPlace,
     OfficialStanding,
     build_standing,
@@ -43,6 +47,7 @@ from ladder.ratings.standing_versions import (
     suspects_of_version,
     why_dropped,
 )
+from ladder.telemetry import log_event, traceback_text
 
 LOCK: Final = 0x6F666669  # "offi": class of the advisory locks, one per season
 
@@ -364,3 +369,64 @@ def _content_json(entrants: Sequence[Entrant], standing: OfficialStanding) -> st
 
 def _digest(content: str) -> str:
     return hashlib.sha256(content.encode()).hexdigest()
+
+
+FOLD: Final = 200
+"""Results of a season's log in one round and transaction."""
+
+
+def rate_all_seasons(
+    conn: Connection, fitter: OfficialFitter, ends_at: float, progressed: Callable[[], None]
+) -> None:
+    """Rates all seasons in turn until nothing is left, or until ``ends_at`` (monotonic clock).
+
+    Commits after each turn, then calls ``progressed``. A season that fails is logged and retried in
+    the next call. Raises psycopg.OperationalError when the server disconnects.
+    """
+    unrated, unfitted = set[SeasonId](), set[SeasonId]()
+
+    def fold(season: SeasonId) -> None:
+        folded = live_ratings.rate_season(conn, season, FOLD)
+        conn.commit()
+        progressed()
+        if folded:
+            log_event("rated", season=season, results=folded)
+
+    def fit(season: SeasonId) -> None:
+        version = fitter.refit(conn, season)
+        conn.commit()
+        progressed()
+        log_event("fitted", season=season, version=version)
+
+    while True:
+        seasons = [key for key in live_ratings.seasons_to_rate(conn) if key not in unrated]
+        conn.commit()
+        unrated |= _run_for_seasons(conn, seasons, fold)
+        due = [season_id for season_id in seasons_to_fit(conn) if season_id not in unfitted]
+        conn.commit()
+        unfitted |= _run_for_seasons(conn, due, fit)
+        if not seasons or time.monotonic() > ends_at:
+            return
+
+
+def _run_for_seasons(
+    conn: Connection, seasons: Sequence[SeasonId], act: Callable[[SeasonId], None]
+) -> set[SeasonId]:
+    """Acts on each season; returns those that failed."""
+    failed = set[SeasonId]()
+    for season in seasons:
+        try:
+            act(season)
+        except psycopg.OperationalError:
+            raise
+        except Exception as error:  # the failure of one season does not stop the others
+            conn.rollback()
+            failed.add(season)
+            log_event(
+                "rate_failed",
+                level="error",
+                season=season,
+                error=str(error),
+                trace=traceback_text(error),
+            )
+    return failed

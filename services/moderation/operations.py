@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import Depends
 
 from ladder.ids import RejudgementId, TeamId
-from ladder.moderation import disqualifications, rejudgements, shared_places, suspects
+from ladder.moderation import disqualifications, rejudgements, suspects
 from ladder.moderation.disqualifications import DisqualificationAct, DisqualificationRequest
 from ladder.moderation.rejudgements import (
     Cancellation,
@@ -16,8 +16,7 @@ from ladder.moderation.rejudgements import (
     Rejudgement,
     RejudgementPreview,
 )
-from ladder.moderation.shared_places import SeparationRequest, SharedPlace, SharedPlaceRequest
-from ladder.moderation.suspects import Suspects
+from ladder.moderation.suspects import SeparationRequest, SharedPlace, SharedPlaceRequest, Suspects
 from ladder.people import audit_log
 from ladder.people.audit_log import AuditEntry
 from services.http import permissions
@@ -196,7 +195,7 @@ def share_place(
     """Hosts and administrators only. From the next version of the standings on, these teams have
     one score, one rank and one medal, and count as one team. All sealed medals are decided again.
     Matches and ratings do not change. A separation undoes it."""
-    return shared_places.share_place(
+    return suspects.share_place(
         conn,
         season.id,
         [TeamId(team) for team in shared_place.teams],
@@ -217,6 +216,4 @@ def separate(
 ) -> SharedPlace:
     """Hosts and administrators only. Each of the teams has its own place again. All sealed medals
     are decided again."""
-    return shared_places.separate(
-        conn, season.id, place, by=viewer.user_id, reason=separation.reason
-    )
+    return suspects.separate(conn, season.id, place, by=viewer.user_id, reason=separation.reason)

@@ -10,7 +10,7 @@ from estimates.intervals import half_width
 from ladder.database.db import Connection
 from ladder.ids import TeamId
 from ladder.leagues.medals import Medal
-from ladder.moderation import shared_places
+from ladder.moderation import suspects
 from ladder.standings.board_ranking import Board
 from ladder.standings.board_records import BoardRow, MedalTerms, OfficialVersion
 from ladder.standings.medal_lines import MedalLine, MedalLines, medal_lines
@@ -84,4 +84,4 @@ def cut_page(conn: Connection, board: Board, page: int) -> BoardPage:
 def teams_sharing(conn: Connection, board: Board) -> frozenset[TeamId]:
     """Teams that share a place on this leaderboard by an act of a host."""
     version = board.fitted.version if board.fitted else 0
-    return shared_places.teams_sharing(conn, board.season_id, version)
+    return suspects.teams_sharing(conn, board.season_id, version)

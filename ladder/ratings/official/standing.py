@@ -1,7 +1,15 @@
 """Computes the official standing of a season from a fit: scores, ranks, medal chances. Pure.
 
 Ranks and chances belong to teams. ``representatives`` chooses the entry that represents a team.
-Reference agents fix the scale; they have a place but no rank.
+Reference agents fix the scale; they have a place but no rank. Draws of ranks are independent
+between contenders. A rank is 1 plus the number of better rivals; twins count once.
+
+While uploads are open, games make the order more certain first. Medals come first as soon as the
+standing expects a correlation of ``ORDER_GOAL`` with the true order. Games for medals tell more
+when it is known who may win one. A new entry lowers the expected correlation, so the order may come
+first again. A league with many new entries may never reach that correlation. Then medals come first
+after ``ORDER_GAMES``. If at least ``MANY_MEDALS`` of the teams hold medals, order and medals both
+count from the start.
 """
 
 from __future__ import annotations
@@ -18,7 +26,7 @@ from pydantic import Field
 from ladder.field_types import RECORD
 from ladder.ids import EntryId
 from ladder.leagues.medals import MedalRules
-from ladder.ratings.official import game_goals, ranks, representatives
+from ladder.ratings.official import representatives
 from ladder.ratings.official.fit import Fit
 from ladder.ratings.official.learned_priors import CHANGE_DEVIATION
 from ladder.ratings.official.representatives import Entrant
@@ -137,8 +145,8 @@ def build_standing(
     line_sigmas = [beta * sigma[named[name]] if name in named else 0.0 for name in rules.agents]
     rules = rules.placed({name: float(scores[n]) for name, n in named.items()}, mu0)
     last = rules.cuts(teams)
-    drawn = ranks.draw_ranks(mu, sigma, twins, standing_by, DRAWS, seed)
-    outlook = ranks.rank_outlook(drawn, last)
+    drawn = draw_ranks(mu, sigma, twins, standing_by, DRAWS, seed)
+    outlook = rank_outlook(drawn, last)
     chances = outlook.chances
     if rules.lines is not None:
         chances = _chance_above_lines(rules.lines, line_sigmas, scores, beta * sigma)
@@ -150,14 +158,14 @@ def build_standing(
         for n in standing_by.tolist()
         if (earned := _medal_class(rules, int(ahead[n]), float(scores[n]), last)) is not None
     ]
-    order = ranks.expected_order(drawn[:, standing_by], among[standing_by])
+    order = expected_order(drawn[:, standing_by], among[standing_by])
     if boundary_weight is None:
         games = [each.games for each in entrants if not each.is_anchor]
         mean_games = sum(games) / max(len(games), 1)
         wrong_share = sum(wrong) / max(len(wrong), 1)
         medal_share = len(wrong) / max(teams, 1)
-        boundary_weight = game_goals.open_weight(medal_share, order, mean_games, wrong_share)
-    losses = ranks.remaining_uncertainty(drawn, last, boundary_weight)
+        boundary_weight = open_weight(medal_share, order, mean_games, wrong_share)
+    losses = remaining_uncertainty(drawn, last, boundary_weight)
     if rules.lines is not None:
         expected = max(1.0, float(chances[standing_by, -1].sum()))
         losses = losses + boundary_weight / expected * (chances * (1.0 - chances)).sum(axis=1)
@@ -283,3 +291,125 @@ def _medal_class(rules: MedalRules, ahead: int, score: float, last: Sequence[int
 def _chance_of_class(chances: Floats, earned: int) -> float:
     """Returns the probability that a team has a medal of exactly this class; 0 is the best."""
     return float(chances[earned] - (chances[earned - 1] if earned else 0.0))
+
+
+Ranks = NDArray[np.int32]
+AT_ONCE: Final = 32
+"""Number of draws whose working arrays fit the cache."""
+
+
+@dataclass(frozen=True)
+class RankOutlook:
+    """Possible ranks of each contender."""
+
+    rank_low: Ranks
+    """Best rank of the 95 % interval."""
+    rank_high: Ranks
+    """Worst rank of the 95 % interval."""
+    chances: Floats
+    """[n, cuts]: the probability of a rank at each cut or better."""
+
+
+def draw_ranks(
+    mu: Floats,
+    sigma: Floats,
+    twins: NDArray[np.intp],
+    rivals: NDArray[np.intp],
+    count: int,
+    seed: int,
+) -> Ranks:
+    """Returns ``count`` draws of each contender's rank among these rivals: [count, n].
+
+    ``twins`` gives the place whose draw a contender shares, or its own place. Twins tie, and count
+    as one rival.
+    """
+    rng = np.random.Generator(np.random.SFC64(seed))
+    first, own = np.unique(twins, return_inverse=True)
+    rivals_there = np.zeros(len(first), np.int32)
+    rivals_there[own[rivals]] = 1
+    drawn = np.empty((count, len(mu)), np.int32)
+    for start in range(0, count, AT_ONCE):
+        part = drawn[start : start + AT_ONCE]
+        skills = rng.standard_normal((len(part), len(first)))
+        skills *= sigma[first]
+        skills += mu[first]
+        best_first = np.argsort(-skills, axis=1)
+        there = rivals_there[best_first]
+        rank = np.empty(best_first.shape, np.int32)
+        np.put_along_axis(rank, best_first, np.cumsum(there, axis=1) - there + 1, axis=1)
+        np.take(rank, own, axis=1, out=part)
+    return drawn
+
+
+def rank_outlook(ranks: Ranks, cuts: Sequence[int]) -> RankOutlook:
+    """Returns 95 % intervals (2.5 % of the draws outside each end) and chances."""
+    low, high = (math.ceil(share * len(ranks)) - 1 for share in (0.025, 0.975))
+    ordered = np.sort(ranks, axis=0)
+    return RankOutlook(ordered[low], ordered[high], _medal_chances(ranks, cuts))
+
+
+def expected_order(drawn: Ranks, shown: NDArray[np.intp]) -> float:
+    """Returns the expected Spearman correlation of the shown ranks with the true ones.
+
+    ``drawn`` are draws of the same contenders' ranks: [count, n].
+    """
+    n = len(shown)
+    if n < 2:
+        return 1.0
+    gaps = ((drawn - shown) ** 2.0).sum(axis=1)
+    return float(1.0 - 6.0 * gaps.mean() / (n * (n**2 - 1.0)))
+
+
+def remaining_uncertainty(ranks: Ranks, cuts: Sequence[int], boundary_weight: float) -> Floats:
+    """Returns each contender's remaining uncertainty, in the order and in the medals.
+
+    6 Var(rank) / n^3 + boundary_weight / medals * the sum over cuts of P (1 - P). P is the
+    probability of a rank at the cut or better.
+    """
+    n = ranks.shape[1]
+    order = 6.0 * ranks.var(axis=0) / max(n, 1) ** 3
+    chances = _medal_chances(ranks, cuts)
+    medals = max([1, *cuts])
+    unclear: Floats = order + boundary_weight / medals * (chances * (1.0 - chances)).sum(axis=1)
+    return unclear
+
+
+def _medal_chances(ranks: Ranks, cuts: Sequence[int]) -> Floats:
+    if not cuts:
+        return np.zeros((ranks.shape[1], 0))
+    return np.stack([np.count_nonzero(ranks <= cut, axis=0) for cut in cuts], axis=1) / len(ranks)
+
+
+ORDER_GOAL: Final = 0.99
+"""Expected Spearman correlation with the true order from which medals come first."""
+ORDER_GAMES: Final = 110.0
+"""Mean games of a competitor from which medals come first in any case."""
+WRONG_GOAL: Final = 0.05
+"""Expected share of wrong medals up to which order and medals both count."""
+ORDER_WEIGHT: Final = 0.005
+"""Weight of medal boundaries against the order while the order comes first."""
+MEDAL_WEIGHT: Final = 0.3
+"""Weight of medal boundaries against the order while medals come first."""
+FINAL_WEIGHT: Final = 5.0
+"""Weight of medal boundaries against the order after uploads close."""
+BOTH_WEIGHT: Final = 0.1
+"""Weight of medal boundaries against the order while both count."""
+MANY_MEDALS: Final = 0.25
+"""If at least this share of the teams holds medals, both count while uploads are open. With the
+default medals these are leagues of up to 400 teams.
+"""
+
+
+def open_weight(
+    medal_share: float, expected_order: float, mean_games: float, wrong_share: float
+) -> float:
+    """Returns the weight of medal boundaries against the order while uploads are open.
+
+    ``medal_share`` is the share of teams with a medal, ``wrong_share`` the expected share of wrong
+    medals.
+    """
+    if medal_share >= MANY_MEDALS:
+        return BOTH_WEIGHT
+    if expected_order < ORDER_GOAL and mean_games < ORDER_GAMES:
+        return ORDER_WEIGHT
+    return MEDAL_WEIGHT if wrong_share > WRONG_GOAL else BOTH_WEIGHT

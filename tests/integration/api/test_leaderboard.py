@@ -10,7 +10,7 @@ import pytest
 
 from ladder.ids import SeasonId, TeamId
 from ladder.leagues import seasons
-from ladder.moderation import shared_places
+from ladder.moderation import suspects
 from ladder.ratings.fitting import OfficialFitter
 from ladder.ratings.medal_sealing import STANDINGS_THAT_MUST_AGREE
 from ladder.standings import board_updates
@@ -91,13 +91,13 @@ def test_an_agent_page_names_rows_of_the_same_score(fresh_world: World) -> None:
         season = SeasonId(world.seasons["private"])
         teams = [TeamId(world.teams[person]) for person in ("member", "insider")]
         with world.connect() as conn:
-            shared_places.share_place(conn, season, teams, by=None, reason="copies")
+            suspects.share_place(conn, season, teams, by=None, reason="copies")
             OfficialFitter().refit(conn, season)
         assert same not in browser.get(page).text, "they share a place by an act of a host"
         assert on_board not in browser.get(board).text
         with world.connect() as conn:
-            (place,) = shared_places.list_shared_places(conn, season)
-            shared_places.separate(conn, season, place.id, by=None, reason="an error")
+            (place,) = suspects.list_shared_places(conn, season)
+            suspects.separate(conn, season, place.id, by=None, reason="an error")
             OfficialFitter().refit(conn, season)
         assert same in browser.get(page).text
         assert on_board in browser.get(f"{board}/board").text

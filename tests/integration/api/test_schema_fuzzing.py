@@ -30,7 +30,7 @@ from schemathesis.specs.openapi.checks import (
 from egress.address import parse
 from ladder.entries import team_merges
 from ladder.ids import SeasonId, TeamId, TournamentId, UserId
-from ladder.moderation import shared_places
+from ladder.moderation import suspects
 from ladder.notices import channels
 from ladder.notices.kinds import Form
 from ladder.people import team_invitations, teams, users
@@ -230,7 +230,7 @@ def values_for(world: World, found: dict[str, str], name: str) -> dict[str, Any]
                 if name == "share_place":
                     return {"teams": both}
                 season = SeasonId(world.seasons["public"])
-                shared = shared_places.share_place(conn, season, both, by=None, reason="a test")
+                shared = suspects.share_place(conn, season, both, by=None, reason="a test")
                 return {"place": shared.id}
             case "create_tournament":
                 return {

@@ -13,8 +13,7 @@ from ladder.entries import candidates, entries
 from ladder.entries.candidates import CandidateChanges, CandidateReader
 from ladder.ids import EntryId
 from ladder.matches.pairing import Candidate
-from ladder.scheduling.season_cache import SeasonCache
-from ladder.scheduling.season_field import SeasonField
+from ladder.scheduling.season_cache import SeasonCache, SeasonField
 from tests.integration.ladder.contest import Contest
 
 

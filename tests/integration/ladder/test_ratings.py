@@ -18,7 +18,7 @@ from ladder.enums import MatchKind, VoidCause
 from ladder.ids import EntryId, MatchId, SeasonId
 from ladder.leagues import seasons
 from ladder.matches import history, matches
-from ladder.ratings import fitting, live_ratings, rating_rounds
+from ladder.ratings import fitting, live_ratings
 from ladder.ratings.rating_updates import RatedResult, RatingParameters
 from ladder.standings import leaderboard
 from tests.integration.ladder.contest import Contest, make_contest
@@ -86,11 +86,9 @@ def test_the_rater_alternates_between_seasons(
         for _ in range(4):
             each.play(each.rated(*field), [1, 2, 3, 4])
     told: list[tuple[str, object]] = []
-    monkeypatch.setattr(
-        rating_rounds, "log_event", lambda event, **fields: told.append((event, fields))
-    )
+    monkeypatch.setattr(fitting, "log_event", lambda event, **fields: told.append((event, fields)))
     monkeypatch.setattr(tasks, "database_url", database_url)
-    monkeypatch.setattr(rating_rounds, "FOLD", 2)
+    monkeypatch.setattr(fitting, "FOLD", 2)
     monkeypatch.setattr(tasks, "fitter", fitting.OfficialFitter())
     tasks.rate_seasons("a wake-up message")
     one, two = contest.season.id, other.season.id
@@ -197,11 +195,9 @@ def test_rerating_a_long_log_delays_no_other_season(
     contest.play(contest.rated(*four, rejudges=played[0]), [4, 3, 2, 1])  # not in this stretch
     assert entries.get_entry(contest.conn, four[0]).mu == before
     told: list[object] = []
-    monkeypatch.setattr(
-        rating_rounds, "log_event", lambda event, **each: told.append(each.get("season"))
-    )
+    monkeypatch.setattr(fitting, "log_event", lambda event, **each: told.append(each.get("season")))
     monkeypatch.setattr(tasks, "database_url", database_url)
-    monkeypatch.setattr(rating_rounds, "FOLD", 1)
+    monkeypatch.setattr(fitting, "FOLD", 1)
     monkeypatch.setattr(fitting.OfficialFitter, "refit", lambda *_: 0)
     monkeypatch.setattr(fitting, "seasons_to_fit", lambda conn: [])
     tasks.rate_seasons("a wake-up message")

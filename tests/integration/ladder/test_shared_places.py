@@ -10,7 +10,7 @@ from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import EntryId, TeamId
 from ladder.leagues import medals
 from ladder.leagues.medals import Medal
-from ladder.moderation import shared_places, suspects
+from ladder.moderation import suspects
 from ladder.people import audit_log
 from ladder.ratings import fitting, live_ratings
 from ladder.ratings.fitting import OfficialFitter
@@ -35,9 +35,9 @@ def team_of(contest: Contest, entry: EntryId) -> TeamId:
     return contest.seat(entry).team_id
 
 
-def share(contest: Contest, entries: list[EntryId]) -> shared_places.SharedPlace:
+def share(contest: Contest, entries: list[EntryId]) -> suspects.SharedPlace:
     teams = [team_of(contest, entry) for entry in entries]
-    return shared_places.share_place(
+    return suspects.share_place(
         contest.conn, contest.season.id, teams, by=contest.host, reason="copies"
     )
 
@@ -60,10 +60,10 @@ def test_a_host_lets_teams_share_a_place_and_separates_them(
     shared = ranks(contest, fitter)
     assert shared[four[0]] == shared[four[1]] == 1
     assert shared[four[3]] == 3
-    assert shared_places.list_shared_places(conn, season) == [made]
-    ended = shared_places.separate(conn, season, made.id, by=contest.host, reason="an error")
+    assert suspects.list_shared_places(conn, season) == [made]
+    ended = suspects.separate(conn, season, made.id, by=contest.host, reason="an error")
     assert ended.separated
-    assert shared_places.list_shared_places(conn, season) == []
+    assert suspects.list_shared_places(conn, season) == []
     assert ranks(contest, fitter) == before
     for version in (1, 2, 3):
         told = conn.execute("select digest from standings where version = %s", (version,))
@@ -78,17 +78,17 @@ def test_teams_that_share_a_place_name_no_equal_score(
     conn, season, fitter = contest.conn, contest.season.id, OfficialFitter()
     ranks(contest, fitter)
     made = share(contest, four[:2])
-    assert shared_places.teams_sharing(conn, season, 1) == frozenset()
+    assert suspects.teams_sharing(conn, season, 1) == frozenset()
     ranks(contest, fitter)
-    sharing = shared_places.teams_sharing(conn, season, 2)
+    sharing = suspects.teams_sharing(conn, season, 2)
     assert sharing == {team_of(contest, entry) for entry in four[:2]}
     rows = leaderboard.read_board(conn, season).rows
     row = rows.row_of(four[0])
     assert [one.entry_id for one in rows_of_same_score(row, rows, ())] == [four[1]]
     assert rows_of_same_score(row, rows, sharing) == []
-    shared_places.separate(conn, season, made.id, by=contest.host, reason="an error")
+    suspects.separate(conn, season, made.id, by=contest.host, reason="an error")
     ranks(contest, fitter)
-    assert shared_places.teams_sharing(conn, season, 3) == frozenset()
+    assert suspects.teams_sharing(conn, season, 3) == frozenset()
 
 
 def test_the_teams_may_share_a_place_again(contest: Contest, four: list[EntryId]) -> None:
@@ -96,9 +96,9 @@ def test_the_teams_may_share_a_place_again(contest: Contest, four: list[EntryId]
     made = share(contest, four[:2])
     with pytest.raises(Conflict, match="shares a place already"):
         share(contest, four[1:3])
-    shared_places.separate(conn, season, made.id, by=contest.host, reason="an error")
+    suspects.separate(conn, season, made.id, by=contest.host, reason="an error")
     with pytest.raises(Conflict, match="their own places already"):
-        shared_places.separate(conn, season, made.id, by=contest.host, reason="again")
+        suspects.separate(conn, season, made.id, by=contest.host, reason="again")
     assert share(contest, four[1:3]).id != made.id
 
 
@@ -120,7 +120,7 @@ def test_wrong_teams_are_refused(contest: Contest, four: list[EntryId]) -> None:
         share(contest, [four[0], four[0]])
     _, stranger = contest.team()
     with pytest.raises(Invalid, match="has none"):
-        shared_places.share_place(
+        suspects.share_place(
             contest.conn,
             contest.season.id,
             [stranger, team_of(contest, four[0])],
@@ -128,9 +128,7 @@ def test_wrong_teams_are_refused(contest: Contest, four: list[EntryId]) -> None:
             reason="copies",
         )
     with pytest.raises(NotFound):
-        shared_places.separate(
-            contest.conn, contest.season.id, "aud_none", by=contest.host, reason="x"
-        )
+        suspects.separate(contest.conn, contest.season.id, "aud_none", by=contest.host, reason="x")
 
 
 def test_a_small_honest_season_has_no_suspects(contest: Contest, four: list[EntryId]) -> None:

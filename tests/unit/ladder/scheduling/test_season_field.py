@@ -17,7 +17,7 @@ from ladder.matches.pairing.lineups import SEARCH_ROUNDS
 from ladder.ratings.official.game_table import GameTable
 from ladder.ratings.official.season_suspects import LEAST_PACE, SeasonSuspects
 from ladder.ratings.official.standing import PairingPlaces
-from ladder.scheduling.season_field import PairingTerms, SeasonField
+from ladder.scheduling.season_cache import PairingTerms, SeasonField
 from tests.unit.ladder.matches.pairing.candidate_fields import candidate
 
 TERMS = PairingTerms(seats=2, beta=150.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ladder.ratings.official.game_goals import (
+from ladder.ratings.official.standing import (
     BOTH_WEIGHT,
     MANY_MEDALS,
     MEDAL_WEIGHT,

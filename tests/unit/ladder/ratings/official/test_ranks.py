@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ladder.ratings.official.ranks import (
+from ladder.ratings.official.standing import (
     Floats,
     Ranks,
     draw_ranks,

@@ -14,11 +14,17 @@ from hypothesis import strategies as st
 
 from ladder.ids import EntryId, TeamId
 from ladder.leagues.medals import MedalRuleKind, MedalRules
-from ladder.ratings.official import game_goals
 from ladder.ratings.official.fit import Fit
 from ladder.ratings.official.learned_priors import CHANGE_DEVIATION
 from ladder.ratings.official.representatives import Entrant
-from ladder.ratings.official.standing import OfficialStanding, build_standing
+from ladder.ratings.official.standing import (
+    BOTH_WEIGHT,
+    MEDAL_WEIGHT,
+    ORDER_GAMES,
+    ORDER_WEIGHT,
+    OfficialStanding,
+    build_standing,
+)
 
 GEESE = MedalRules(MedalRuleKind.LINES, 1210.0, 1080.0, 1050.0)
 
@@ -206,20 +212,20 @@ def test_while_uploads_are_open_a_standing_weighs_medals_by_its_own_certainty() 
     entrants = [entrant(n) for n in range(500)]
     mu = [float(n) for n in range(500)]
     unsure = drawn(mu, entrants, sigma=200.0, boundary_weight=None)
-    assert unsure.boundary_weight == game_goals.ORDER_WEIGHT
+    assert unsure.boundary_weight == ORDER_WEIGHT
     nearly = drawn(mu, entrants, sigma=5.0, boundary_weight=None)
-    assert nearly.boundary_weight == game_goals.MEDAL_WEIGHT
+    assert nearly.boundary_weight == MEDAL_WEIGHT
     sure = drawn(mu, entrants, sigma=0.01, boundary_weight=None)
-    assert sure.boundary_weight == game_goals.BOTH_WEIGHT
-    played = [entrant(n, games=int(game_goals.ORDER_GAMES)) for n in range(500)]
+    assert sure.boundary_weight == BOTH_WEIGHT
+    played = [entrant(n, games=int(ORDER_GAMES)) for n in range(500)]
     late = drawn(mu, played, sigma=200.0, boundary_weight=None)
-    assert late.boundary_weight == game_goals.MEDAL_WEIGHT
+    assert late.boundary_weight == MEDAL_WEIGHT
     small = drawn(mu[:100], entrants[:100], sigma=20.0, boundary_weight=None)
-    assert small.boundary_weight == game_goals.BOTH_WEIGHT
+    assert small.boundary_weight == BOTH_WEIGHT
     waiting = [entrant(n, contender=-1) for n in range(250, 500)]
     begun = drawn(mu[:250], entrants[:250] + waiting, sigma=100.0, boundary_weight=None)
-    assert begun.boundary_weight == game_goals.ORDER_WEIGHT
-    fixed = drawn(mu, entrants, sigma=5.0, boundary_weight=game_goals.MEDAL_WEIGHT)
+    assert begun.boundary_weight == ORDER_WEIGHT
+    fixed = drawn(mu, entrants, sigma=5.0, boundary_weight=MEDAL_WEIGHT)
     assert fixed.places == nearly.places
 
 
