@@ -329,19 +329,12 @@ create table invitations (
 );
 create index invitations_league on invitations (league_id, id);
 
--- Who joined by which code. A person counts once per code.
+-- Who joined by which code, or signed up with it. A person counts once per code.
 create table joinings (
     invitation_id text not null references invitations,
     user_id text not null references users,
     created_at timestamptz not null default now(),
-    primary key (invitation_id, user_id)
-);
-
--- People who signed up with a code of a league. The code counts as used by them before they join.
-create table code_accounts (
-    invitation_id text not null references invitations,
-    user_id text not null references users,
-    created_at timestamptz not null default now(),
+    joined_at timestamptz,                -- null: signed up, and has not joined yet
     primary key (invitation_id, user_id)
 );
 
@@ -1321,6 +1314,7 @@ create index tournament_shows_of on tournament_shows (tournament_id, id);
 -- What an event of each kind means. notices/kinds.sql writes the rows.
 create table notice_kinds (
     kind text primary key,
+    topic text not null,                  -- people choose by topic
     audience text not null check (audience in ('team', 'members', 'hosts', 'person')),
     is_public boolean not null,           -- also in the public feeds of its agent and its league
     gathers_in text references notice_kinds,  -- kind of the one notice that gathers these events
@@ -1366,13 +1360,13 @@ create index notices_unread on notices (user_id) where read_at is null and is_on
 create index notices_event on notices (event_id);
 create index notices_age on notices (created_at);
 
--- Deviations from the defaults of notice_kinds.
+-- Choices for a topic and a form. Without a row the defaults of notice_kinds hold.
 create table notice_preferences (
     user_id text not null references users,
-    kind text not null references notice_kinds,
+    topic text not null,
     form text not null check (form in ('page', 'mail', 'webhook', 'discord', 'slack')),
     is_on boolean not null,
-    primary key (user_id, kind, form)
+    primary key (user_id, topic, form)
 );
 
 -- Where notices of a person go, besides the page.

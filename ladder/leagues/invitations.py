@@ -41,14 +41,7 @@ INVITATION: Final = """
     select i.id, i.league_id, i.role, i.label, i.max_uses, u.uses, i.expires_at, i.revoked_at,
            i.created_at
     from invitations i
-    cross join lateral (
-        select count(*) as uses
-        from (
-            select user_id from joinings where invitation_id = i.id
-            union
-            select user_id from code_accounts where invitation_id = i.id
-        ) as users
-    ) u
+    cross join lateral (select count(*) as uses from joinings where invitation_id = i.id) u
 """
 VALID: Final = """
     join leagues l on l.id = i.league_id
@@ -58,9 +51,6 @@ VALID: Final = """
       and (l.visibility <> 'private'
            or exists (select 1 from roster r where r.invitation_id = i.id))
       and (exists (select 1 from joinings j where j.invitation_id = i.id and j.user_id = %(user)s)
-           or exists (
-               select 1 from code_accounts a where a.invitation_id = i.id and a.user_id = %(user)s
-           )
            or (coalesce(i.expires_at > now(), true)
                and (i.max_uses is null or i.max_uses > u.uses)))
 """
@@ -265,7 +255,7 @@ def lock_code(conn: Connection, user_id: UserId | None, code: str) -> tuple[Invi
 
 def reserve_code(conn: Connection, invitation_id: InvitationId, user_id: UserId) -> None:
     """Counts a locked code as used by a person who signed up with it and has not joined yet."""
-    insert(conn, "code_accounts", invitation_id=invitation_id, user_id=user_id)
+    insert(conn, "joinings", invitation_id=invitation_id, user_id=user_id)
 
 
 def _hash_code(code: str) -> bytes:
@@ -308,7 +298,10 @@ def join_league(
         raise Conflict(f"you are {had} of this league: you cannot take another role by a code")
     has_joined = exists(
         conn,
-        "select 1 from joinings where invitation_id = %(invitation)s and user_id = %(user)s",
+        """
+        select 1 from joinings
+        where invitation_id = %(invitation)s and user_id = %(user)s and joined_at is not null
+        """,
         {"invitation": invitation.id, "user": user_id},
     )
     if has_joined and had is None:
@@ -319,8 +312,13 @@ def join_league(
     leagues.set_member_role(conn, league.id, user_id, role)
     terms.write_agreement(conn, league.id, user_id, settings)
     conn.execute(
-        "insert into joinings (invitation_id, user_id) values (%s, %s) on conflict do nothing",
-        (invitation.id, user_id),
+        """
+        insert into joinings as j (invitation_id, user_id, joined_at)
+        values (%(invitation)s, %(user)s, now())
+        on conflict (invitation_id, user_id) do update set joined_at = excluded.joined_at
+        where j.joined_at is null
+        """,
+        {"invitation": invitation.id, "user": user_id},
     )
     _join_as_roster_line(conn, invitation.id, user_id, role)
     if had is None:

@@ -134,8 +134,6 @@ class Level(StrEnum):
     USUAL = "usual"
     """Those that this form sends until a person chooses."""
     ALL = "all"
-    SOME = "some"
-    """Single kinds, as the person chose in an earlier version. As a choice it changes nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,54 +339,36 @@ def list_deliveries(
 
 def list_levels(conn: Connection, user_id: UserId) -> list[TopicLevels]:
     """Returns all topics in their order, with the person's choices."""
-    query = """
-        select k.kind, f.form, f.form = any (k.default_forms), p.is_on
-          from notice_kinds k
-         cross join unnest(%(forms)s::text[]) f (form)
-          left join notice_preferences p
-            on p.user_id = %(user)s and p.kind = k.kind and p.form = f.form
-        """
-    rows = conn.execute(query, {"forms": list(Form), "user": user_id})
-    stored = {(kind, form): (is_usual, is_on) for kind, form, is_usual, is_on in rows}
+    query = "select topic, form, is_on from notice_preferences where user_id = %(user)s"
+    chosen = {
+        (topic, form): Level.ALL if is_on else Level.OFF
+        for topic, form, is_on in conn.execute(query, {"user": user_id})
+    }
     return [
-        TopicLevels(topic, {form: _level([stored[kind, form] for kind in kinds]) for form in Form})
-        for topic, kinds in KINDS.items()
+        TopicLevels(topic, {form: chosen.get((topic, form), Level.USUAL) for form in Form})
+        for topic in KINDS
     ]
-
-
-def _level(kinds: Sequence[tuple[bool, bool | None]]) -> Level:
-    """Returns the level that the kinds of a topic have: whether each is usual, and the choice."""
-    usual = [is_usual for is_usual, _ in kinds]
-    sent = [is_usual if is_on is None else is_on for is_usual, is_on in kinds]
-    if all(is_on is None for _, is_on in kinds):
-        return Level.USUAL
-    if all(sent):
-        return Level.ALL
-    if not any(sent):
-        return Level.OFF
-    return Level.USUAL if sent == usual else Level.SOME
 
 
 @atomic_function
 def set_levels(conn: Connection, user_id: UserId, choices: Sequence[LevelChoice]) -> None:
-    """Stores choices, a row for each kind of the topic. Other topics and forms stay."""
+    """Stores choices. Other topics and forms stay."""
     for choice in choices:
-        if choice.level is Level.SOME:
-            continue
         values = {
             "user": user_id,
-            "kinds": list(KINDS[choice.topic]),
+            "topic": choice.topic,
             "form": choice.form,
             "is_on": choice.level is Level.ALL,
         }
-        query = """
-            delete from notice_preferences
-             where user_id = %(user)s and form = %(form)s and kind = any (%(kinds)s)
-            """
-        conn.execute(query, values)
-        if choice.level is not Level.USUAL:
+        if choice.level is Level.USUAL:
             query = """
-                insert into notice_preferences (user_id, kind, form, is_on)
-                select %(user)s, unnest(%(kinds)s::text[]), %(form)s, %(is_on)s
+                delete from notice_preferences
+                where user_id = %(user)s and topic = %(topic)s and form = %(form)s
                 """
-            conn.execute(query, values)
+        else:
+            query = """
+                insert into notice_preferences (user_id, topic, form, is_on)
+                values (%(user)s, %(topic)s, %(form)s, %(is_on)s)
+                on conflict (user_id, topic, form) do update set is_on = excluded.is_on
+                """
+        conn.execute(query, values)

@@ -319,7 +319,7 @@ def _place(details: Facts) -> tuple[str, str]:
 
 
 def _round(details: Facts) -> str:
-    """The round as its page names it. A notice of an earlier version has no ``title``."""
+    """The round as its page names it."""
     number = f"Round {details['round']}"
     title = details.get("title", number)
     stage = f" of stage {details['stage']}" if details["stage"] > 1 and title == number else ""

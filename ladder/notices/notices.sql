@@ -99,7 +99,7 @@ begin
           left join notice_channels c on c.user_id = p.user_id and c.state = 'on'
           cross join lateral (values ('page'), (c.form)) f(form)
           left join notice_preferences w
-                 on w.user_id = p.user_id and w.kind = v_shown.kind and w.form = f.form
+                 on w.user_id = p.user_id and w.topic = v_shown.topic and w.form = f.form
          where coalesce(w.is_on, f.form = any (v_shown.default_forms))
            and (k.audience = 'person' or p.user_id is distinct from e.user_id)
     ), made as (

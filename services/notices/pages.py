@@ -49,7 +49,6 @@ LEVELS: Final = {
     Level.USUAL: "usual ones",
     Level.ALL: "all",
     Level.OFF: "none",
-    Level.SOME: "some, as chosen before",
 }
 
 

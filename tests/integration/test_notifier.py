@@ -111,8 +111,8 @@ def test_a_notice_of_an_unknown_kind_fails_alone(
     conn: Connection, person: UserId, notifier: NotifierContext, receiver: Receiver
 ) -> None:
     conn.execute(
-        "insert into notice_kinds (kind, audience, is_public, default_forms)"
-        " values ('of_a_newer_version', 'person', false, '{webhook}')"
+        "insert into notice_kinds (kind, topic, audience, is_public, default_forms)"
+        " values ('of_a_newer_version', 'leagues', 'person', false, '{webhook}')"
     )
     made, _ = channel(conn, person, receiver.url("/hook"))
     conn.execute(
@@ -266,24 +266,6 @@ def test_a_choice_of_a_topic_is_read_as_it_was_made(
     choose(conn, person, Level.OFF)
     choose(conn, person, level)
     assert level_of_leagues(conn, person) is level
-
-
-def test_a_kind_that_was_switched_off_stays_off_until_its_topic_is_chosen(
-    conn: Connection, person: UserId, notifier: NotifierContext, receiver: Receiver
-) -> None:
-    channel(conn, person, receiver.url("/hook"))
-    conn.execute(
-        "insert into notice_preferences (user_id, kind, form, is_on)"
-        " values (%s, 'join_approved', 'webhook', false)",
-        (person,),
-    )
-    assert level_of_leagues(conn, person) is Level.SOME
-    choose(conn, person, Level.SOME)
-    tell(conn, person)
-    assert send(notifier) == 0
-    choose(conn, person, Level.USUAL)
-    tell(conn, person)
-    assert send(notifier) == 1
 
 
 def test_preferences_and_switches_choose_what_is_sent(

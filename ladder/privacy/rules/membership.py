@@ -20,14 +20,7 @@ RULES: Final = (
     ),
     Rule(
         "joinings",
-        "The codes by which you joined leagues",
-        "as long as the league",
-        mine="x.user_id = %(user)s",
-        impersonal="invitation_id user_id",
-    ),
-    Rule(
-        "code_accounts",
-        "The code by which you signed up",
+        "The codes by which you joined leagues or signed up",
         "as long as the league",
         mine="x.user_id = %(user)s",
         impersonal="invitation_id user_id",

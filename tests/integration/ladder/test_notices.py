@@ -11,7 +11,7 @@ from ladder.ids import EntryId, NoticeId, UserId, is_id
 from ladder.leagues import invitations, leagues, medals, seasons, terms
 from ladder.moderation import disqualifications
 from ladder.notices import inbox
-from ladder.notices.kinds import WORDS, EventSubject, Form, NoticeKind, record_event
+from ladder.notices.kinds import KINDS, WORDS, EventSubject, Form, NoticeKind, record_event
 from ladder.people import audit_log, users
 from ladder.ratings.medal_sealing import STANDINGS_THAT_MUST_AGREE
 from ladder.standings import medal_notices
@@ -41,11 +41,15 @@ def kinds(contest: Contest, user_id: UserId) -> list[NoticeKind]:
 
 
 def test_every_kind_has_words_and_a_row(conn: Connection) -> None:
-    rows = conn.execute("select kind, gathers_in, default_forms from notice_kinds").fetchall()
+    rows = conn.execute(
+        "select kind, gathers_in, default_forms, topic from notice_kinds"
+    ).fetchall()
     assert {row[0] for row in rows} == {kind.value for kind in NoticeKind}
     assert {row[0] for row in rows if row[1]} == GATHERED
     assert set(WORDS) == set(NoticeKind) - GATHERED
     assert {form for row in rows for form in row[2]} <= {form.value for form in Form}
+    topics = {row[0]: row[3] for row in rows if row[0] not in GATHERED}
+    assert topics == {kind: topic for topic, kinds in KINDS.items() for kind in kinds}
 
 
 def test_ids_ascend_within_a_statement_and_when_the_clock_goes_back(conn: Connection) -> None:
