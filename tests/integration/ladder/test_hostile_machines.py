@@ -103,7 +103,7 @@ def test_a_machine_can_neither_lock_nor_flood_nor_mislead(
         "reports a second line": finish(reason="a\nb"),
         "reports large statistics": finish(statistics={"x" * 60_000: 1.0}),
         "reports an unknown fault": sql(
-            f"select lease_fail('{order.match_id}', {order.attempt}, 'pond-1', 'agent', 'x')"
+            f"select lease_fail('{order.match_id}', {order.attempt}, 'pond-1', 'agent', null, 'x')"
         ),
     }
     assert [name for name, act in attacks.items() if not is_refused(act)] == []

@@ -192,9 +192,7 @@ def test_the_workers_role_may_only_play(
             "select hash from tokens",
             "update entries set mu = 5000",
             "select lease_void(array['x'], 'not_needed', 'x')",
-            "select lease_void(array['x'], 'x')",
             "select lease_requeue_or_void(array['x'], 'lapsed', null, null, 'x', null)",
-            "select lease_requeue_or_void(array['x'], 'lapsed', null, 'x', true)",
             "select lease_reap(1)",
             "create table mine (a int)",
         ):
