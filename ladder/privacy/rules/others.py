@@ -14,7 +14,7 @@ RULES: Final = (
         " profile_images speed_class fault_rule measures medals",
         secret=("secret",),
     ),
-    Rule("notice_kinds", impersonal="kind audience gathers_in default_forms"),
+    Rule("notice_kinds", impersonal="kind topic audience gathers_in default_forms"),
     Rule(
         "notice_events",
         impersonal="id kind league_id season_id team_id agent_id entry_id match_id scrim_id"
