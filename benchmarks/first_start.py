@@ -23,7 +23,7 @@ import time
 from pathlib import Path
 
 from services.api_client import Client
-from services.demo import LEAGUES
+from services.run.demo import LEAGUES
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 MATCHES = 3

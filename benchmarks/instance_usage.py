@@ -12,7 +12,7 @@ from redis import Redis
 
 from benchmarks.processes import Process, process_table, process_tree, tree_seconds
 from ladder.database.db import Connection
-from services.local_instance import LocalInstance
+from services.run.local_instance import LocalInstance
 
 
 def processor_seconds(instance: LocalInstance) -> dict[str, float]:

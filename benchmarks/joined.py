@@ -33,11 +33,11 @@ from ladder.ids import EntryId
 from ladder.leagues import seasons
 from ladder.people import tokens, users
 from ladder.settings import Settings
-from services import embedded_servers
 from services.api_client import Client
 from services.app import create_app
 from services.cli.machine_join import request_credentials
-from services.joined_machine import Credentials, site_connections
+from services.run import embedded_servers
+from services.run.joined_machine import Credentials, site_connections
 from tests import servers, tls_front
 from tests.certificates import Authority, serving
 from tests.integration import real_node

@@ -20,7 +20,7 @@ from games.episode import start_document, step_document
 from ladder.matches import live_stream
 from sandbox.match.clock import Clock
 from sandbox.match.match_record import EpisodeRecord
-from services.child_processes import SERVICE_NICE
+from services.run.child_processes import SERVICE_NICE
 from workers.live_publishing import TICK_SECONDS
 
 SEATS = 4

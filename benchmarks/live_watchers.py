@@ -28,7 +28,7 @@ from ladder.ids import MatchId, SeasonId
 from ladder.leagues import seasons
 from ladder.matches import lease, live_stream, matches, workers
 from ladder.matches.records import LineupSeat
-from services.embedded_servers import start_redis
+from services.run.embedded_servers import start_redis
 from tests import servers
 
 HEAD = (

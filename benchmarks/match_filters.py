@@ -28,7 +28,7 @@ from ladder.ids import AgentId, SeasonId, SubmissionId
 from ladder.matches import match_search
 from ladder.matches.match_search import MatchFilter, Outcome, SeatVerdict
 from ladder.people.records import STRANGER
-from services import embedded_servers
+from services.run import embedded_servers
 from tests import servers
 from tests.integration.ladder.contest import make_contest
 

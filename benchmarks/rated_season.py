@@ -13,7 +13,7 @@ from ladder import ids
 from ladder.database import db, migrate
 from ladder.leagues import leagues, seasons
 from ladder.people import users
-from services import embedded_servers
+from services.run import embedded_servers
 from tests import servers
 
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from services.child_processes import spawn
+from services.run.child_processes import spawn
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 CORES = sorted(os.sched_getaffinity(0))

@@ -126,7 +126,7 @@ class Settings(BaseSettings):
 
 
 class SetupSettings(Settings):
-    """Settings of ``services.setup`` and ``services.deployment_passwords``, which run once."""
+    """Settings of ``services.run.setup`` and ``services.run.passwords``, which run once."""
 
     worker_password: str = Field(default="", description="password of the workers' role")
     notifier_password: str = Field(default="", description="password of the notifier's role")

@@ -31,6 +31,7 @@ from ladder.people.identities import ProviderClient, check_issuers, read_provide
 from ladder.people.passwords import PasswordHashing
 from ladder.settings import Settings
 from ladder.standings.board_updates import read_next_board
+from services import VERSION
 from services.agents import uploads as agent_uploads
 from services.api import (
     feed,
@@ -62,7 +63,6 @@ from services.http.uploads import UploadSlots
 from services.machines import blobs as machine_blobs
 from services.notices.things import plan_channel
 from services.server_faults import RememberedFaults
-from services.version import VERSION
 from services.web import routes as pages
 
 TITLE: Final = "Pecking Order"

@@ -21,7 +21,7 @@ import httpx
 import pytest
 
 from ladder.database import db
-from services import embedded_servers, system_packages
+from services.run import embedded_servers, system_packages
 from tests import processes, servers
 from tests.lent_databases import Lender
 

@@ -26,8 +26,8 @@ import psycopg
 from psycopg import sql
 
 from ladder.database import db, migrate
-from services import embedded_servers
-from services.embedded_servers import postgres_candidates
+from services.run import embedded_servers
+from services.run.embedded_servers import postgres_candidates
 
 GIVEN: Final = "PECK_TEST_DATABASE_URL"
 PREPARED: Final = Path(__file__).parents[1] / ".pytest_cache" / "postgres"

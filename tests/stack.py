@@ -11,10 +11,10 @@ from pathlib import Path
 
 from ladder.database import db
 from services.api_client import Client
-from services.child_processes import log_tail
-from services.demo import admin_token
-from services.local_instance import LocalInstance
-from services.process_supervisor import UpOptions
+from services.run.child_processes import log_tail
+from services.run.demo import admin_token
+from services.run.local_instance import LocalInstance
+from services.run.process_supervisor import UpOptions
 from tests import servers
 
 

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final
 import typer
 from typer.main import get_group
 
+from services import VERSION
 from services.api_client import ApiError, Client, Unreachable
 from services.cli import (
     completion,
@@ -21,7 +22,6 @@ from services.cli import (
     typer_values,
 )
 from services.cli.saved_login import MissingInput
-from services.version import VERSION
 
 MODULES: Final = {
     "api": ("api",),

@@ -19,9 +19,9 @@ from sandbox import process_guard
 from sandbox.errors import HostFault
 from sandbox.profiles import cache_dir
 from sandbox.settings import LauncherName
-from services import child_processes
 from services.cli.saved_login import state_dir
 from services.environment_variables import CHECKOUT
+from services.run import child_processes
 
 if TYPE_CHECKING:
     from sandbox.match import local_match

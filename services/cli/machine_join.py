@@ -21,7 +21,7 @@ from services.api_client import TIMEOUT_SECONDS, Client, Unreachable
 from services.cli.machines import machine
 from services.cli.saved_login import MissingInput
 from services.cli.up import interrupt, print_line
-from services.joined_machine import (
+from services.run.joined_machine import (
     CREDENTIALS,
     Credentials,
     JoinedMachine,
@@ -30,7 +30,7 @@ from services.joined_machine import (
     read_credentials,
     write_credentials,
 )
-from services.process_supervisor import StartError, UpOptions
+from services.run.process_supervisor import StartError, UpOptions
 
 NAME_CHARS: Final = 60
 UNSAFE: Final = "the site gave an unsafe address"

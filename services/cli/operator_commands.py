@@ -22,10 +22,10 @@ from ladder.errors import Conflict, Invalid, LadderError
 from ladder.ids import SeasonId
 from ladder.ratings import fitting, standing_versions
 from ladder.settings import Settings
-from services import demo, embedded_servers
 from services.cli.administration import admin
 from services.cli.display import AsJson, print_json, stderr, stdout, table
 from services.environment_variables import CHECKOUT
+from services.run import demo, embedded_servers, setup
 
 SHOWN: Final = 20
 State = Annotated[Path | None, typer.Option(help="State folder of `peck up`; default: ./.state.")]

@@ -12,10 +12,10 @@ import typer
 
 from ladder.settings import SetupSettings
 from sandbox.settings import LauncherName
-from services import demo
-from services.auto_reload import Reloader
-from services.local_instance import LocalInstance
-from services.process_supervisor import StartError, UpOptions
+from services.run import demo
+from services.run.local_instance import LocalInstance
+from services.run.process_supervisor import StartError, UpOptions
+from services.run.reload import Reloader
 
 
 def up(

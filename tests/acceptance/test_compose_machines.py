@@ -24,7 +24,7 @@ from ladder.database import db
 from ladder.machines import machines
 from ladder.people import tokens, users
 from ladder.settings import Settings
-from services.demo import admin_token
+from services.run.demo import admin_token
 with db.connect(Settings().database_url) as conn:
     admin = users.viewer_of_token(conn, admin_token(conn, "root"))
     code = machines.invite(conn, admin).code

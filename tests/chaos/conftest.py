@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from ladder.database import db, migrate
-from services import embedded_servers
+from services.run import embedded_servers
 from tests.chaos.fleet import Fleet, running, wait_for_node
 
 

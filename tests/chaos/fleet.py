@@ -14,8 +14,8 @@ from pathlib import Path
 from ladder.database import db
 from sandbox.errors import HostFault
 from sandbox.match.loans import node_hello
-from services import embedded_servers
-from services.child_processes import Child, log_tail, spawn
+from services.run import embedded_servers
+from services.run.child_processes import Child, log_tail, spawn
 from tests import servers
 from tests.daemon import LIBRARIES, daemon_of
 from tests.waiting import wait_until

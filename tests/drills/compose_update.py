@@ -232,7 +232,8 @@ def drill(operator: Operator, visitors: int) -> list[str]:
     """Updates and goes back under load. Returns the faults."""
     site = operator.site
     token = site.compose(
-        *("run", "--rm", "--no-deps", "migrate", "python", "-m", "services.setup", "--admin", "ada")
+        *("run", "--rm", "--no-deps", "migrate"),
+        *("python", "-m", "services.run.setup", "--admin", "ada"),
     ).split()[-1]
     load = Load(operator.proxy.address, token, operator.proxy.authority.trusted())
     acts = prepare(load)

@@ -32,8 +32,8 @@ from ladder.database.blobs import open_blobs
 from ladder.database.erased_blobs import check_blobs
 from ladder.machines import machines
 from ladder.people import users
-from services import embedded_servers
 from services.api_client import Client
+from services.run import embedded_servers
 from tests import network_machines, servers, tls_front
 from tests.certificates import Authority, serving
 from tests.chaos.quick_leagues import QUICK, make_quick_league

@@ -25,8 +25,8 @@ from benchmarks.report_tables import aligned, describe_machine
 from ladder.database import db
 from ladder.database.blobs import open_blobs
 from ladder.database.erased_blobs import check_blobs
-from services import demo
 from services.api_client import Client
+from services.run import demo
 from tests import s3_server, servers
 from tests.s3_server import BUCKET, Proxy, S3Process
 from tests.stack import Stack, running

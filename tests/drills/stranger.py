@@ -50,7 +50,7 @@ from ladder.people import users
 from ladder.people.records import Viewer
 from ladder.ratings import live_ratings
 from ladder.ratings.fitting import OfficialFitter
-from services import embedded_servers
+from services.run import embedded_servers
 from tests.browsers import chromium
 from tests.stack import Stack, running
 from tests.web.games_played import AGENTS, Agent, play_queued

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from ladder.settings import Settings
-from services import auto_reload, developer_server
-from services.child_processes import Child, spawn
-from services.local_instance import LocalInstance
-from services.process_supervisor import (
+from services.run import reload
+from services.run.child_processes import Child, spawn
+from services.run.local_instance import LocalInstance
+from services.run.process_supervisor import (
     StartError,
     SupervisedProcess,
     UpOptions,
@@ -31,7 +31,7 @@ def instance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalI
     """An instance of idle parts and a listening site, over a tree with one source file."""
     (tmp_path / "games").mkdir()
     (tmp_path / "games" / "rules.py").write_text("RATE = 40\n")
-    monkeypatch.setattr(auto_reload, "CHECKOUT", tmp_path)
+    monkeypatch.setattr(reload, "CHECKOUT", tmp_path)
     port = free_port()
     made = LocalInstance(UpOptions(), lambda _: None)
     made.settings = Settings(port=port)
@@ -41,7 +41,7 @@ def instance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalI
         command = [sys.executable, "-m", *module]
         return SupervisedProcess(name, lambda: spawn(name, command, log=tmp_path / f"{name}.log"))
 
-    made.parts = [part(name) for name in (*auto_reload.RELOADED_PROCESSES, "node")]
+    made.parts = [part(name) for name in (*reload.RELOADED_PROCESSES, "node")]
     for one in made.parts:
         one.begin()
     yield made
@@ -62,7 +62,7 @@ def pids(instance: LocalInstance) -> dict[str, int]:
 def test_a_source_change_restarts_the_reloadable_parts(
     instance: LocalInstance, tmp_path: Path
 ) -> None:
-    reloader = auto_reload.Reloader(instance)
+    reloader = reload.Reloader(instance)
     before = pids(instance)
     reloader.restart_if_changed()
     assert pids(instance) == before
@@ -70,7 +70,7 @@ def test_a_source_change_restarts_the_reloadable_parts(
     reloader.restart_if_changed()
     after = pids(instance)
     assert {name for name in before if before[name] != after[name]} == set(
-        auto_reload.RELOADED_PROCESSES
+        reload.RELOADED_PROCESSES
     )
     assert site_answers(instance.settings.port)
     (tmp_path / "games" / "more.py").touch()  # a new file
@@ -99,7 +99,7 @@ def site(tmp_path: Path, listener: socket.socket) -> Iterator[Child]:
     arguments = ["page:create", "--fd", str(listener.fileno()), "--lifespan", "off"]
     made = spawn(
         "api",
-        [sys.executable, "-m", "services.developer_server", *arguments],
+        [sys.executable, "-m", "services.run.reload", *arguments],
         log=tmp_path / "api.log",
         environment={**os.environ, "PYTHONPATH": f"{Path.cwd()}:{tmp_path}"},
         inherit=(listener.fileno(),),
@@ -121,7 +121,7 @@ def test_a_renewed_site_serves_the_changed_source(
 ) -> None:
     assert page(listener) == "40"
     (tmp_path / "page.py").write_text(SITE.replace("RATE", "4000"))
-    developer_server.restart_worker(site.process.pid)
+    reload.restart_worker(site.process.pid)
     assert page(listener) == "4000"
     assert site.alive()
 
@@ -131,7 +131,7 @@ def test_a_site_with_a_syntax_error_exits(
 ) -> None:
     assert page(listener) == "40"
     (tmp_path / "page.py").write_text("RATE = \n")
-    developer_server.restart_worker(site.process.pid)
+    reload.restart_worker(site.process.pid)
     assert site.process.wait(300) == 1
 
 

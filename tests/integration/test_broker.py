@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from services import embedded_servers
+from services.run import embedded_servers
 from workers import broker
 from workers.broker import WakeError
 

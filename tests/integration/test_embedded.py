@@ -19,14 +19,14 @@ import psycopg
 import pytest
 import redis
 
-from services import embedded_servers
-from services.embedded_servers import EmbeddedError
+from services.run import embedded_servers
+from services.run.embedded_servers import EmbeddedError
 
 OWNER = """
 import sys, time
 from pathlib import Path
 from typing import Any
-from services import embedded_servers
+from services.run import embedded_servers
 state = Path(sys.argv[1])
 print(embedded_servers.start_postgres(state).child.process.pid, flush=True)
 print(embedded_servers.start_redis(state).child.process.pid, flush=True)

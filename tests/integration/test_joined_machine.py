@@ -21,14 +21,19 @@ from ladder.machines import machines
 from ladder.matches import history
 from ladder.people import tokens, users
 from ladder.settings import Settings
-from services import joined_machine
 from services.api_client import Client
 from services.app import create_app
 from services.cli.machine_join import find_credentials, request_credentials
 from services.cli.saved_login import MissingInput
-from services.joined_machine import Credentials, JoinedMachine, check_connections, site_connections
 from services.machines.operations import delete_redis_user
-from services.process_supervisor import StartError, UpOptions
+from services.run import joined_machine
+from services.run.joined_machine import (
+    Credentials,
+    JoinedMachine,
+    check_connections,
+    site_connections,
+)
+from services.run.process_supervisor import StartError, UpOptions
 from tests import tls_front
 from tests.certificates import Authority, serving
 from tests.integration.api.serving import serve

@@ -16,7 +16,7 @@ import pytest
 from ladder.database import db
 from ladder.database.db import Connection
 from ladder.matches import workers
-from services import embedded_servers
+from services.run import embedded_servers
 from services.scheduler import leader
 from services.scheduler.leader import Job
 from tests.integration.ladder.contest import hello, make_contest

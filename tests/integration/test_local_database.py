@@ -12,7 +12,7 @@ import pytest
 
 from ladder.database import db, migrate
 from ladder.people import users
-from services import embedded_servers
+from services.run import embedded_servers
 from tests import typed
 
 

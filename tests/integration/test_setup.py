@@ -14,8 +14,8 @@ import pytest
 from ladder.database import db
 from ladder.people import users
 from ladder.settings import Settings
-from services import demo, setup
-from services.private_files import write_private
+from services.run import demo, setup
+from services.run.passwords import write_private
 from tests import typed
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -51,7 +51,7 @@ def test_a_database_of_an_earlier_version_is_refused_in_a_sentence(
     with db.connect(database_url, autocommit=True) as conn:
         conn.execute("update migrations set name = '0001_schema.sql' where name = 'schema.sql'")
     by_process = subprocess.run(
-        [sys.executable, "-P", "-m", "services.setup"],
+        [sys.executable, "-P", "-m", "services.run.setup"],
         env={**os.environ, "PYTHONPATH": str(CHECKOUT), "PECK_DATABASE_URL": database_url},
         capture_output=True,
         text=True,

@@ -24,10 +24,10 @@ import httpx
 import psycopg
 import pytest
 
-from services import embedded_servers
-from services.child_processes import SERVICE_NICE
-from services.local_instance import LocalInstance
-from services.process_supervisor import StartError, UpOptions
+from services.run import embedded_servers
+from services.run.child_processes import SERVICE_NICE
+from services.run.local_instance import LocalInstance
+from services.run.process_supervisor import StartError, UpOptions
 from tests import servers
 from tests.daemon import LIBRARIES
 from tests.integration.api.browsing import FIELD

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from ladder.settings import Settings, SetupSettings
 from sandbox.settings import Settings as NodeSettings
 from services.environment_variables import Environment
-from services.process_supervisor import SETTINGS_OF_PROCESS
+from services.run.process_supervisor import SETTINGS_OF_PROCESS
 
 CHECKOUT = Path(__file__).parents[2]
 PACKAGES = ("egress", "estimates", "games", "ladder", "sandbox", "services", "workers")
@@ -31,9 +31,9 @@ READERS = {
     "services/cli/operations.py": "where the user keeps caches",
     "services/cli/__main__.py": "the variable by which a shell asks for completions",
     "services/cli/local_node.py": "for a child",
-    "services/system_packages.py": "for a child, and CI",
-    "services/local_instance.py": "for children",
-    "services/process_supervisor.py": "for children, and DOCKER_HOST",
+    "services/run/system_packages.py": "for a child, and CI",
+    "services/run/local_instance.py": "for children",
+    "services/run/process_supervisor.py": "for children, and DOCKER_HOST",
 }
 
 

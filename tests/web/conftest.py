@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 from ladder.database import db
 from ladder.database.blobs import ObjectStoreBlobs, open_blobs
 from services.api_client import tls_context
-from services.process_supervisor import listen_on_port
+from services.run.process_supervisor import listen_on_port
 from services.web.session import SESSION
 from tests.servers import cloned
 from tests.web.seeding import Contest, seed

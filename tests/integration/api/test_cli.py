@@ -112,7 +112,7 @@ def test_a_client_command_loads_no_server_modules() -> None:
         ).stdout.split()
         for verb in ("whoami", "up")
     }
-    heavy = {"psycopg", "numpy", "services.demo"}
+    heavy = {"psycopg", "numpy", "services.run.demo"}
     assert not heavy.intersection(loaded["whoami"])
     assert heavy <= set(loaded["up"])
 

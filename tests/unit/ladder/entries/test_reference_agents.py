@@ -11,8 +11,8 @@ import pytest
 
 from games import GAMES
 from ladder.entries import reference_agents
-from services import demo
 from services.cli.name_lookup import find_agent
+from services.run import demo
 
 
 def test_a_folder_of_one_file_is_submitted_as_the_file(

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-DIE_WITH_PARENT = Path(__file__).with_name("die_with_parent.py")
+from services.run import die_with_parent
+
 SERVICE_NICE: Final = -10
 """Weight of site, databases and workers for the CPU. Sandboxes weigh as much as ten processes on
 each core, and pages must not wait for them."""
@@ -72,7 +73,7 @@ def spawn(
     log.parent.mkdir(parents=True, exist_ok=True)
     tie = death_signal or stop_signal
     tethered = [
-        *(sys.executable, "-I", "-S", str(DIE_WITH_PARENT)),
+        *(sys.executable, "-I", "-S", die_with_parent.__file__),
         *(str(int(tie)), str(os.getpid()), str(-1 if uid is None else uid), str(nice)),
         *command,
     ]

@@ -1,4 +1,6 @@
-"""Creates the passwords of a deployment once: ``python -m services.deployment_passwords FOLDER``.
+"""Passwords, in files that only their owner can read.
+
+Creates those of a deployment once: ``python -m services.run.passwords FOLDER``.
 
 POSTGRES_PASSWORD, PECK_WORKER_PASSWORD and PECK_NOTIFIER_PASSWORD take precedence. Writes
 ``postgres/password`` for the server and ``owner/pgpass`` for the owner role. Writes ``password``
@@ -7,17 +9,41 @@ and ``pgpass`` in ``worker`` and in ``notifier``. Each service mounts only its o
 
 from __future__ import annotations
 
+import os
 import secrets
 import sys
 from pathlib import Path
 
 from ladder.settings import SetupSettings
-from services.private_files import password_line, write_private
+
+
+def write_private(path: Path, text: str) -> None:
+    """Writes a file that only its owner can ever read. A failure leaves the old file."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    partial.unlink(missing_ok=True)
+    with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)
+
+
+def read_or_create_secret(path: Path) -> str:
+    """The secret in this file, created if the file is missing."""
+    if not path.exists():
+        write_private(path, secrets.token_urlsafe(32))
+    return path.read_text().strip()
+
+
+def password_line(role: str, password: str) -> str:
+    """A line of libpq's password file, with colons and backslashes escaped."""
+    escaped = password.replace("\\", "\\\\").replace(":", "\\:")
+    return f"*:*:*:{role}:{escaped}\n"
 
 
 def main() -> None:
     if len(sys.argv) != 2:
-        sys.exit("usage: python -m services.deployment_passwords FOLDER")
+        sys.exit("usage: python -m services.run.passwords FOLDER")
     write_passwords(Path(sys.argv[1]))
 
 

@@ -30,9 +30,9 @@ import psycopg
 from psycopg import sql
 
 from ladder.database import db
-from services.child_processes import Child, log_tail, spawn
 from services.environment_variables import Environment
-from services.private_files import password_line, read_or_create_secret, write_private
+from services.run.child_processes import Child, log_tail, spawn
+from services.run.passwords import password_line, read_or_create_secret, write_private
 
 SERVICE_UIDS = range(65_530, 65_519, -1)
 """Unused uids: above those of distributions and systemd, below their few reserved ones. Below

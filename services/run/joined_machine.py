@@ -26,11 +26,11 @@ from ladder.matches.records import AttemptFault
 from ladder.settings import Settings
 from sandbox.errors import HostFault
 from sandbox.match.loans import NodeHello, node_hello
-from services import embedded_servers
-from services.child_processes import Child
 from services.environment_variables import CHECKOUT, Environment
-from services.private_files import write_private
-from services.process_supervisor import (
+from services.run import embedded_servers
+from services.run.child_processes import Child
+from services.run.passwords import write_private
+from services.run.process_supervisor import (
     SETTINGS_OF_PROCESS,
     ProcessSupervisor,
     StartError,

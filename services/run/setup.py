@@ -1,4 +1,4 @@
-"""Sets up a deployment, then ends: ``python -m services.setup``.
+"""Sets up a deployment, then ends: ``python -m services.run.setup``.
 
 Updates the database as `peck migrate` does. With passwords, it lets the roles of
 workers and notifier log in.
@@ -18,12 +18,12 @@ from ladder.database.blobs import open_blobs
 from ladder.errors import LadderError
 from ladder.settings import Settings, SetupSettings
 from ladder.telemetry import log_event
-from services import demo
-from services.private_files import write_private
+from services.run import demo
+from services.run.passwords import write_private
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m services.setup", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m services.run.setup", description=__doc__)
     parser.add_argument("--demo", action="store_true", help="add the demo leagues and a player")
     parser.add_argument("--token-file", type=Path, help="file for the player's token")
     parser.add_argument(

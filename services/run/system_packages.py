@@ -1,6 +1,6 @@
 """Finds system programs, and installs missing ones or names the command to type.
 
-``python -m services.system_packages bubblewrap chromium-headless-shell,chromium`` checks each
+``python -m services.run.system_packages bubblewrap chromium-headless-shell,chromium`` checks each
 program; of several after one another the first that can be had. Exits with 1 only under CI=true.
 """
 

@@ -23,8 +23,9 @@ from ladder.settings import Settings
 from sandbox.errors import HostFault
 from sandbox.match.loans import NodeHello, node_hello
 from sandbox.settings import Settings as NodeSettings
-from services import embedded_servers, system_packages
-from services.child_processes import (
+from services.environment_variables import CHECKOUT
+from services.run import embedded_servers, system_packages
+from services.run.child_processes import (
     SERVICE_NICE,
     Child,
     Follower,
@@ -32,7 +33,6 @@ from services.child_processes import (
     rotate_log,
     spawn,
 )
-from services.environment_variables import CHECKOUT
 
 T = TypeVar("T")
 NODE_SECONDS: Final = 600.0

@@ -24,10 +24,10 @@ from ladder.settings import Settings, SetupSettings
 from sandbox.errors import HostFault
 from sandbox.match.loans import NodeHello, node_hello
 from sandbox.settings import Settings as NodeSettings
-from services import demo, embedded_servers, setup
 from services.environment_variables import CHECKOUT, Environment
-from services.private_files import read_or_create_secret, write_private
-from services.process_supervisor import (
+from services.run import demo, embedded_servers, setup
+from services.run.passwords import read_or_create_secret, write_private
+from services.run.process_supervisor import (
     HOST,
     ProcessSupervisor,
     StartError,
@@ -238,7 +238,7 @@ class LocalInstance(ProcessSupervisor):
         self.start_python_module(
             "api",
             [
-                "services.developer_server" if self.options.reload else "uvicorn",
+                "services.run.reload" if self.options.reload else "uvicorn",
                 *("services.app:create_app", "--factory"),
                 *("--fd", str(listener)),
                 *("--log-level", "warning", "--no-access-log", "--no-server-header"),

@@ -1,0 +1,1 @@
+"""Starts an instance: its set-up, its servers and its processes."""
