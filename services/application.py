@@ -35,7 +35,6 @@ from services import VERSION
 from services.agents import uploads as agent_uploads
 from services.api import (
     feed,
-    health,
     metrics,
 )
 from services.http import auth, etags, problems
@@ -50,15 +49,13 @@ from services.http.app_state import (
 )
 from services.http.attempt_limits import AttemptLimits
 from services.http.body_limits import BodyLimit
-from services.http.compression import PageCompression
-from services.http.ending import Ending
-from services.http.head_answers import HeadAnswers
 from services.http.leaderboard_cache import LeaderboardCache, QuickBoardAnswers
-from services.http.live_limits import WatcherLimits
 from services.http.live_matches import LiveMatches, open_games
 from services.http.mailing import Mailer
 from services.http.metrics import ApiMetrics, TimingMiddleware
-from services.http.security_headers import SecurityHeaders
+from services.http.middleware import HeadAnswers, PageCompression, SecurityHeaders
+from services.http.reader_limits import WatcherLimits
+from services.http.stream_signals import Ending
 from services.http.uploads import UploadSlots
 from services.machines import blobs as machine_blobs
 from services.notices.things import plan_channel
@@ -76,7 +73,6 @@ ROUTERS: Final = (
     feed.router,
     *(operations.router for operations in pages.FEATURES),
     machine_blobs.router,
-    health.router,
     metrics.router,
 )
 BODILESS: Final = ("get", "delete", "head")

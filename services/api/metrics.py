@@ -1,4 +1,4 @@
-"""Metrics for Prometheus: gauges read from the database, and histograms of this process.
+"""Health checks, and metrics for Prometheus: gauges of the database, histograms of this process.
 
 Everybody may read metrics of machines and queues. Metrics of seasons cover the seasons that the
 token may see, or the public seasons without a token. Only administrators see answer times, and
@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Literal
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Depends
 from fastapi.responses import PlainTextResponse
 from prometheus_client import Histogram, Metric, generate_latest
 from prometheus_client.core import GaugeMetricFamily as Gauge
 from prometheus_client.registry import Collector
+from pydantic import BaseModel, ConfigDict, Field
 
 from ladder.database.db import Connection
 from ladder.leagues import records
@@ -163,3 +165,51 @@ def visible_playing_seasons(conn: Connection, who: Viewer) -> list[tuple[Season,
         for season, league in season_health.playing_seasons(conn)
         if permissions.may_see(who, records.league_resource(league))
     ]
+
+
+router = APIRouter(tags=["health"], route_class=LazyRoute)
+
+
+class Health(BaseModel):
+    status: Literal["ok"] = "ok"
+
+
+class FaultOut(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+
+    part: Part
+    text: str
+
+
+class Readiness(BaseModel):
+    status: Literal["ok", "degraded"]
+    faults: list[FaultOut] = Field(
+        description="Faults that an operator must repair; empty if `ok`."
+    )
+
+
+@router.get("/health/live", summary="Check that the process runs")
+def read_liveness() -> Health:
+    """Always 200 while the process can answer. Checks nothing else."""
+    return Health()
+
+
+def ask_blob_store(app_state: AppState) -> None:
+    """Raises BlobsUnavailable if the blob store does not answer."""
+    app_state.blobs.exists("0" * 64)
+
+
+@router.get(
+    "/health/ready",
+    summary="Check that the process can serve",
+    dependencies=[Depends(ask_blob_store)],
+)
+def read_readiness(faults: Faults, conn: Db) -> Readiness:
+    """200 if the database and the blob store answer, else 503. The status is `degraded` while Redis
+    takes no messages or the blob store is full: the site serves, but an operator must act. The
+    faults may be a few seconds old."""
+    conn.execute("select 1")
+    return Readiness(
+        status="degraded" if faults else "ok",
+        faults=[FaultOut.model_validate(fault) for fault in faults],
+    )

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import contextlib
+import gzip
+import threading
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Annotated, Final, TypeVar
 
 import psycopg
+from cachetools import LRUCache
 from fastapi import Depends, Request
 from psycopg_pool import ConnectionPool, PoolTimeout
 
@@ -18,19 +22,54 @@ from ladder.people.identities import ProviderClient
 from ladder.people.passwords import PasswordHashing
 from ladder.settings import Settings
 from services.http.attempt_limits import AttemptLimits
-from services.http.ending import Ending
-from services.http.export_slots import ExportSlots
+from services.http.body_limits import LoopClock
 from services.http.leaderboard_cache import LeaderboardCache
-from services.http.live_limits import WatcherLimits
 from services.http.live_matches import LiveMatches
-from services.http.loop_clock import LoopClock
 from services.http.mailing import Mailer
 from services.http.metrics import ApiMetrics
-from services.http.notifications import NotificationListener
-from services.http.replay_cache import ReplayCache
-from services.http.stream_limits import StreamLimits
+from services.http.reader_limits import ExportSlots, StreamLimits, WatcherLimits
+from services.http.stream_signals import Ending, NotificationListener
 from services.http.uploads import UploadSlots
 from services.server_faults import RememberedFaults, ServerFault
+
+MOST_REPLAY_BYTES: Final = 32 << 20
+"""Most bytes of gzipped documents in one process."""
+
+
+class ReplayCache:
+    """Gzipped documents of this process. Drops the least recently used. Thread-safe.
+
+    The rules compute an episode from its replay. For a board of 100 x 100 that takes half a second;
+    the result has a few kilobytes. So one request computes the episode, and later or waiting
+    requests get its result.
+    """
+
+    def __init__(self, most_bytes: int = MOST_REPLAY_BYTES) -> None:
+        self._lock = threading.Lock()
+        self._making = threading.Lock()
+        self._kept: LRUCache[Hashable, bytes] = LRUCache(most_bytes, len)
+
+    def get_or_compress(self, key: Hashable, make: Callable[[], bytes]) -> bytes:
+        """The document of this key, gzipped. Makes one document at a time, because each takes a
+        core. Threads that wait for the same key share the result. Passes on what ``make``
+        raises."""
+        found = self._find(key)
+        if found is None:
+            with self._making:
+                found = self._find(key)
+                if found is None:
+                    found = gzip.compress(make(), compresslevel=5, mtime=0)
+                    with (
+                        self._lock,
+                        contextlib.suppress(ValueError),
+                    ):  # larger than the cache: not stored
+                        self._kept[key] = found
+        return found
+
+    def _find(self, key: Hashable) -> bytes | None:
+        with self._lock:
+            return self._kept.get(key)
+
 
 T = TypeVar("T")
 POOL_SIZE: Final = 20

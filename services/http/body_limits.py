@@ -8,8 +8,11 @@ get the same error. A page form is refused when its route reads the body, so the
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Final
 
 from starlette.exceptions import HTTPException
@@ -18,8 +21,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ladder.sizes import size_text
+from services.http.middleware import ACCOUNT_PATHS
 from services.http.problems import BodyTooLarge, problem_response
-from services.http.security_headers import ACCOUNT_PATHS
 
 JSON_LIMIT_BYTES: Final = 256 * 1024
 JSON_SECONDS: Final = 30.0
@@ -124,3 +127,45 @@ def is_json_or_empty(headers: dict[bytes, bytes]) -> bool:
     has_body = headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
     media_type = headers.get(b"content-type", b"").split(b";")[0].strip().lower()
     return not has_body or media_type == b"application/json"
+
+
+TICK_SECONDS: Final = 0.02
+
+
+class LoopClock:
+    """Says how early a request can have arrived that a busy process only now begins to handle.
+
+    An event loop that is blocked sees a request late. A deadline must not suffer from that, so a
+    task records the time again and again. A request cannot have arrived before the second-last
+    record: the loop has read its connections since then.
+    """
+
+    def __init__(self) -> None:
+        self._notes: tuple[float, float] | None = None
+
+    def earliest_arrival(self) -> float:
+        """The earliest moment of ``time.monotonic`` at which a request seen now can have arrived.
+
+        It is now if the clock does not tick.
+        """
+        return time.monotonic() if self._notes is None else self._notes[0]
+
+    @asynccontextmanager
+    async def ticking(self) -> AsyncIterator[None]:
+        """Notes the time until the end of the context."""
+        task = asyncio.create_task(self._tick())
+        try:
+            yield
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+            self._notes = None
+
+    async def _tick(self) -> None:
+        last = time.monotonic()
+        while True:
+            now = time.monotonic()
+            self._notes = (last, now)
+            last = now
+            await asyncio.sleep(TICK_SECONDS)

@@ -26,8 +26,8 @@ from ladder.ids import MatchId
 from ladder.matches import history
 from ladder.people.records import Viewer
 from services.http.app_state import State, read_rows
-from services.http.live_limits import AGAIN_SECONDS
 from services.http.live_matches import LiveMatch, open_games
+from services.http.reader_limits import AGAIN_SECONDS
 
 CHECK_SECONDS: Final = 3.0
 """How often a stream reads its viewer again: a session may end, a person may leave a team."""

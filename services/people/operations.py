@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Query, Request, Response
+from fastapi import Depends, Query, Request, Response
 
 from ladder.database.db import Connection
 from ladder.entries import blocked_accounts
 from ladder.entries.blocked_accounts import AccountBlock
-from ladder.errors import Invalid
+from ladder.errors import Forbidden, Invalid
 from ladder.field_types import Line
 from ladder.ids import SessionId, TokenId, UserId
 from ladder.people import administration, audit_log, quotas, recovery, sessions, tokens, users
@@ -32,6 +32,7 @@ from services.http.auth import (
     FullAdmin,
     FullToken,
     Known,
+    is_page,
     require_full_token,
 )
 from services.http.operations import Form, Operations
@@ -53,7 +54,31 @@ from services.people.records import (
     RecoveryLink,
     StartedDeviceLogin,
 )
-from services.people.things import NoOtherAdministrator, OwnOrAnyUser
+
+
+def own_or_any_user(user: UserKey, conn: Db, viewer: Known) -> User:
+    user_id = UserId(str(viewer.user_id) if user == "me" else user)
+    if user_id != viewer.user_id and not viewer.is_admin:
+        raise ProblemError("not-found", "No such user, or not you.")
+    return users.get_user(conn, user_id)
+
+
+def no_other_administrator(request: Request, user: UserKey, conn: Db, viewer: FullAdmin) -> User:
+    """By a token, nobody takes over another administrator's account."""
+    person = users.get_user(conn, UserId(user))
+    if person.is_admin and person.id != viewer.user_id and not is_page(request):
+        raise Forbidden(
+            f"Use the page /admin/users/{person.id}: a token does not do this to an administrator."
+        )
+    return person
+
+
+OwnOrAnyUser = Annotated[User, Depends(own_or_any_user)]
+"""The viewer, or any person for an administrator."""
+NoOtherAdministrator = Annotated[User, Depends(no_other_administrator)]
+"""Any person but another administrator, for an administrator with a full token. On pages, where
+administrators confirm who they are, any person."""
+
 
 operations = Operations("users")
 

@@ -6,9 +6,11 @@ A translator finds the texts of the site in ``templates/``, here, and in ``form_
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import groupby
 from typing import Final
 from urllib.parse import quote, urlencode
 
@@ -34,8 +36,6 @@ from ladder.ratings.official.standing import OfficialPlace
 from ladder.sizes import size_text
 from ladder.standings.board_records import BoardRow, StandsBy
 from services.web import form_texts, state_chips
-from services.web.avatars import draw_avatar
-from services.web.plain_texts import first_paragraph, plain_text_html
 
 TEAM_ACTS: Final = {
     "create": "made the team",
@@ -344,6 +344,60 @@ def path_segment(text: str) -> str:
 def team_act_text(act: str) -> str:
     """What a person did with a team, after the person's name."""
     return TEAM_ACTS.get(act, act.replace("_", " "))
+
+
+SIDE: Final = 5
+HUES: Final = 24
+
+
+def draw_avatar(name: str) -> Markup:
+    """A symmetric pattern of squares as SVG, for agents and teams. Hidden from screen readers."""
+    digest = hashlib.sha256(name.encode()).digest()
+    hue = digest[0] % HUES
+    half = (SIDE + 1) // 2
+    cells = [
+        (column, row)
+        for row in range(SIDE)
+        for column in range(SIDE)
+        if digest[1 + row * half + min(column, SIDE - 1 - column)] % 2
+    ]
+    path = "".join(f"M{column} {row}h1v1h-1z" for column, row in cells)
+    return Markup(
+        '<svg class="avatar hue-{}" viewBox="-1 -1 7 7" aria-hidden="true">'
+        '<rect x="-1" y="-1" width="7" height="7"/><path d="{}"/></svg>'
+    ).format(hue, path)
+
+
+_BRACKETS: Final = r"""\([^\s<>"'()]*\)"""
+ADDRESS: Final = re.compile(
+    rf"""(\b[Hh][Tt][Tt][Pp][Ss]?://(?:{_BRACKETS}|[^\s<>"'()])*"""
+    rf"""(?:{_BRACKETS}|[^\s<>"'()\[\]{{}}.,:;!?…”。*]))"""
+)
+"""An address in a text, without the punctuation after it. It may have round brackets in pairs."""
+LINK: Final = Markup('<a href="{0}" rel="nofollow noopener">{0}</a>')
+
+
+def plain_text_html(text: str) -> Markup:
+    """The paragraphs and lines of a text; its http and https addresses become links."""
+    lines = (line.strip() for line in text.splitlines())
+    return Markup("").join(
+        Markup("<p>{}</p>").format(Markup("<br>").join(map(linked_html, block)))
+        for is_filled, block in groupby(lines, bool)
+        if is_filled
+    )
+
+
+def first_paragraph(text: str) -> str:
+    """The first paragraph of a text, on one line."""
+    lines = (line.strip() for line in text.splitlines())
+    blocks = (list(block) for is_filled, block in groupby(lines, bool) if is_filled)
+    return " ".join(next(blocks, []))
+
+
+def linked_html(line: str) -> Markup:
+    """A line whose addresses are links."""
+    parts = enumerate(ADDRESS.split(line))
+    return Markup("").join(LINK.format(part) if at % 2 else escape(part) for at, part in parts)
 
 
 FILTERS: Final = {

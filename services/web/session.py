@@ -21,8 +21,8 @@ from ladder.people.records import STRANGER, Viewer
 from ladder.people.sessions import SignInMethod
 from services.http.app_state import AppState, Db, transaction
 from services.http.auth import check_scopes
+from services.http.middleware import is_https
 from services.http.problems import ProblemError
-from services.http.security_headers import is_https
 from services.web import form_texts
 
 SESSION: Final = "peck_session"

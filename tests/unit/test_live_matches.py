@@ -15,8 +15,7 @@ from ladder.enums import MatchState
 from ladder.ids import MatchId
 from ladder.matches.live_matches import LiveState
 from ladder.people.records import STRANGER
-from services.http import live_limits, live_matches
-from services.http.ending import Ending
+from services.http import live_matches, reader_limits
 from services.http.live_matches import LiveMatch
 from services.http.live_streams import (
     Watcher,
@@ -24,6 +23,7 @@ from services.http.live_streams import (
     live_events,
     place_after,
 )
+from services.http.stream_signals import Ending
 from tests.loops import run_coroutine
 from tests.unit.games.random_play import play
 
@@ -137,7 +137,7 @@ def test_a_stranger_gets_no_frames_once_the_match_is_not_public(match: LiveMatch
 
 
 def test_a_stream_that_came_too_late_for_the_limit_has_no_events(match: LiveMatch) -> None:
-    limits = live_limits.WatcherLimits(5)
+    limits = reader_limits.WatcherLimits(5)
     held: Any = SimpleNamespace(watchers=limits)
     watcher = Watcher("1.2.3.4", STRANGER, None)
 
@@ -160,7 +160,7 @@ def test_few_streams_leave_one_for_people_without_a_session() -> None:
 
 async def events_until_the_end(match: LiveMatch, ending: Ending) -> list[str]:
     """The events of a stranger; the process is asked to stop after the last frame that is there."""
-    held: Any = SimpleNamespace(watchers=live_limits.WatcherLimits(45), ending=ending)
+    held: Any = SimpleNamespace(watchers=reader_limits.WatcherLimits(45), ending=ending)
     texts = []
     async for event in live_events(held, match, Watcher("1.2.3.4", STRANGER, None), 0, ""):
         texts.append(event.decode() if isinstance(event, bytes) else event)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
-from services.http.loop_clock import TICK_SECONDS, LoopClock
+from services.http.body_limits import TICK_SECONDS, LoopClock
 from tests.loops import run_coroutine
 
 

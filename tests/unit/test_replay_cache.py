@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from services.http.replay_cache import ReplayCache
+from services.http.app_state import ReplayCache
 
 
 def test_concurrent_requests_build_a_replay_once() -> None:

@@ -15,7 +15,7 @@ from ladder.enums import ReplayVisibility
 from ladder.leagues import leagues
 from ladder.people import tokens
 from services.api_client import tls_context
-from services.web import formatting, plain_texts, rating_curve
+from services.web import formatting, rating_curve
 from tests.web.conftest import Site, sign_in
 from tests.web.empty_contest import empty_contest
 from tests.web.seeding import SCRIPT_NAME
@@ -117,7 +117,7 @@ def test_the_card_of_a_league_shows_the_start_of_its_description(site: Site) -> 
     ],
 )
 def test_hostile_text_yields_only_links(text: str, addresses: list[str]) -> None:
-    shown = str(plain_texts.plain_text_html(text))
+    shown = str(formatting.plain_text_html(text))
     links = re.findall(r'<a href="([^"]*)" rel="nofollow noopener">([^<]*)</a>', shown)
     assert [(html.unescape(to), html.unescape(name)) for to, name in links] == [
         (address, address) for address in addresses

@@ -12,7 +12,7 @@ import itertools
 import pytest
 
 from services.api_client import ApiError
-from services.http.stream_limits import MOST_STREAMS_PER_USER
+from services.http.reader_limits import MOST_STREAMS_PER_USER
 from tests.integration.api.route_walk.row import JSON
 from tests.integration.api.route_walk.statuses import is_of_no_league, statuses
 from tests.integration.api.route_walk.table import WALK

@@ -20,9 +20,9 @@ from ladder.reports import feed as reports
 from services.api import feed
 from services.api_client import ApiError
 from services.cli.insights import follow_feed
-from services.http import stream_limits
-from services.http.notifications import NotificationListener
+from services.http import reader_limits
 from services.http.problems import ProblemError, error_response
+from services.http.stream_signals import NotificationListener
 from tests.integration.api.shared import fresh_world as fresh_world
 from tests.integration.api.shared import world as world
 from tests.integration.api.world import World, play_rated
@@ -122,7 +122,7 @@ def test_a_listener_that_is_cancelled_twice_closes_its_connection(
 def test_the_client_follows_beyond_the_end_of_a_stream(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stream_limits, "LONGEST_SECONDS", SETTLE_SECONDS)
+    monkeypatch.setattr(reader_limits, "LONGEST_SECONDS", SETTLE_SECONDS)
     monkeypatch.setattr("services.cli.insights.AGAIN_SECONDS", 0.1)
     client = world.client("member")
     newest, before, *_ = client.list_items("/v1/me/feed")
@@ -140,8 +140,8 @@ def test_a_stream_refuses_a_missing_token_or_an_invalid_key(world: World) -> Non
 
 
 def test_a_person_may_open_a_limited_number_of_streams() -> None:
-    known = stream_limits.StreamLimits()
-    held = [known.register_stream("usr_a") for _ in range(stream_limits.MOST_STREAMS_PER_USER)]  # type: ignore[arg-type]
+    known = reader_limits.StreamLimits()
+    held = [known.register_stream("usr_a") for _ in range(reader_limits.MOST_STREAMS_PER_USER)]  # type: ignore[arg-type]
     with pytest.raises(Exception, match="Close a stream"):
         known.register_stream("usr_a")  # type: ignore[arg-type]
     known.unregister_stream("usr_a", held[0])  # type: ignore[arg-type]
@@ -150,8 +150,8 @@ def test_a_person_may_open_a_limited_number_of_streams() -> None:
 
 
 def test_a_full_process_names_the_time_to_try_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream_limits, "MOST_STREAMS", 1)
-    known = stream_limits.StreamLimits()
+    monkeypatch.setattr(reader_limits, "MOST_STREAMS", 1)
+    known = reader_limits.StreamLimits()
     known.register_stream("usr_a")  # type: ignore[arg-type]
     with pytest.raises(ProblemError, match="Try again in 30 seconds") as full:
         known.register_stream("usr_b")  # type: ignore[arg-type]

@@ -19,7 +19,7 @@ from ladder.ids import MatchId
 from ladder.matches import lease, live_stream, matches
 from ladder.matches.records import AttemptFault
 from services.cli.submissions import queue_text
-from services.http import live_limits, live_matches, live_streams
+from services.http import live_matches, live_streams, reader_limits
 from services.http.problems import ProblemError
 from tests import live_playing
 from tests.integration.api import world as worlds
@@ -301,7 +301,7 @@ def test_a_host_delays_running_matches_on_the_page_of_the_league(world: World) -
 
 
 def test_one_viewer_has_a_limited_number_of_streams() -> None:
-    limits = live_limits.WatcherLimits(10)
+    limits = reader_limits.WatcherLimits(10)
     one, other = (limits.counted("1.2.3.4", is_person=False) for _ in range(2))
     with one, other:
         with pytest.raises(ProblemError, match="Ask without"):
@@ -310,7 +310,7 @@ def test_one_viewer_has_a_limited_number_of_streams() -> None:
         limits.refuse_more("usr_x", is_person=True)
     limits.refuse_more("1.2.3.4", is_person=False)
     with pytest.raises(ProblemError, match="Ask without"):
-        live_limits.WatcherLimits(0).refuse_more("usr_x", is_person=True)
+        reader_limits.WatcherLimits(0).refuse_more("usr_x", is_person=True)
 
 
 def test_a_reader_who_takes_nothing_loses_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from ladder.ids import UserId
 from ladder.people import sessions
 from ladder.settings import Settings
 from services.app import create_app
-from services.http.security_headers import ACCOUNT_PATHS
+from services.http.middleware import ACCOUNT_PATHS
 from services.web import routes, session
 from tests.integration.api.route_walk.words import words
 from tests.integration.api.serving import serve

@@ -1,13 +1,12 @@
-"""Adds security headers to every answer: pages, files, the API, errors and redirects.
-
-A route that sets one of these headers keeps its value. Source: the OWASP secure headers project.
-"""
+"""What every answer goes through: security headers, compression of pages, HEAD."""
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import Final
 
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -40,7 +39,11 @@ Header = tuple[bytes, bytes]
 
 
 class SecurityHeaders:
-    """ASGI middleware that adds the headers."""
+    """ASGI middleware that adds security headers to pages, files, the API, errors and redirects.
+
+    A route that sets one of these headers keeps its value. Source: the OWASP secure headers
+    project.
+    """
 
     def __init__(self, app: ASGIApp, base_url: str) -> None:
         self.app = app
@@ -78,3 +81,59 @@ def is_https(request: Request) -> bool:
     """Whether people reach this site by https, also if a proxy in between speaks http."""
     base_url: str = request.app.state.peck.settings.base_url
     return "https" in (request.url.scheme, base_url.split(":", 1)[0])
+
+
+SMALLEST_BYTES: Final = 800
+LEVEL: Final = 5
+OF_PROGRAMS: Final = ("/v1/", "/metrics", "/health/")
+
+
+class PageCompression:
+    """ASGI middleware that compresses pages, scripts, styles and the documentation of the API.
+
+    Answers of the API itself stay as they are: replays are stored compressed, and other answers are
+    small or read by programs nearby. A page may hold a form's proof beside text of its address.
+    Other sites cannot guess it from compressed lengths, because browsers do not send our
+    ``SameSite`` cookies with their requests.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._plain = app
+        self._compressed = GZipMiddleware(app, minimum_size=SMALLEST_BYTES, compresslevel=LEVEL)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_page = scope["type"] == "http" and not scope["path"].startswith(OF_PROGRAMS)
+        await (self._compressed if is_page else self._plain)(scope, receive, send)
+
+
+class HeadAnswers:
+    """ASGI middleware that answers HEAD as GET, with the same headers and without the body.
+
+    The route sees a disconnect once the headers are sent, so a stream ends.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "HEAD":
+            await self.app(scope, receive, send)
+            return
+        is_read = False
+        sent = asyncio.Event()
+
+        async def receive_then_leave() -> Message:
+            nonlocal is_read
+            if not is_read:
+                is_read = True
+                return {"type": "http.request", "body": b"", "more_body": False}
+            await sent.wait()
+            return {"type": "http.disconnect"}
+
+        async def send_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                await send(message)
+                await send({"type": "http.response.body", "body": b""})
+                sent.set()
+
+        await self.app({**scope, "method": "GET"}, receive_then_leave, send_headers)
