@@ -35,7 +35,7 @@ from services import VERSION
 from services.agents import uploads as agent_uploads
 from services.api import (
     feed,
-    metrics,
+    health,
 )
 from services.http import auth, etags, problems
 from services.http.app_state import (
@@ -73,7 +73,7 @@ ROUTERS: Final = (
     feed.router,
     *(operations.router for operations in pages.FEATURES),
     machine_blobs.router,
-    metrics.router,
+    health.router,
 )
 BODILESS: Final = ("get", "delete", "head")
 

@@ -167,9 +167,6 @@ def visible_playing_seasons(conn: Connection, who: Viewer) -> list[tuple[Season,
     ]
 
 
-router = APIRouter(tags=["health"], route_class=LazyRoute)
-
-
 class Health(BaseModel):
     status: Literal["ok"] = "ok"
 
