@@ -1,9 +1,8 @@
-"""Commands on the people of a league: join, invite, members, roles, the roster and its results."""
+"""Commands on the people of a league: join, consent, invitations and roles."""
 
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Annotated
 from urllib.parse import quote
 
@@ -14,12 +13,11 @@ from services.cli.display import (
     AsJson,
     print_json,
     show_done,
-    show_list,
     stderr,
     stdout,
     timestamp_text,
 )
-from services.cli.leagues import League, Season, leagues
+from services.cli.leagues import League, leagues
 from services.cli.saved_login import MissingInput, connect
 
 Person = Annotated[str, typer.Argument(help="Exact name of a person, or a user id (usr_...).")]
@@ -112,14 +110,6 @@ def create_invitation(
     stderr.print(f"with a QR code: {ladder.address}/leagues/{league}/invitations")
 
 
-@leagues.command("members")
-def list_members(league: League, as_json: AsJson = False) -> None:
-    """List the members of a league and their roles; hosts only."""
-    with connect() as ladder:
-        rows = list(ladder.list_items(f"/v1/leagues/{league}/members", limit=200))
-    show_list(rows, {"id": "user_id", "name": "name", "role": "role"}, as_json)
-
-
 @leagues.command("role")
 def give_role(
     league: League,
@@ -145,88 +135,6 @@ def give_role(
         else:
             ladder.put(path, {"role": role})
     stdout.print(f"{person} has no role now" if role == "none" else f"{person} is now {role}")
-
-
-@leagues.command("import")
-def import_roster(
-    league: League,
-    roster: Annotated[
-        Path, typer.Argument(help="CSV with the header name,team,role,external_id.", dir_okay=False)
-    ],
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show the effect, change nothing.")
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Import a league's roster from a CSV file. The code of each new person is shown only once."""
-    text = roster.read_text(encoding="utf-8", errors="replace")
-    with connect() as ladder:
-        imported = ladder.post(f"/v1/leagues/{league}/roster", {"csv": text, "dry_run": dry_run})
-    if as_json:
-        print_json(imported)
-        return
-    change = "would be" if dry_run else "is"
-    show_list(
-        imported["items"],
-        {**ROSTER, change: "change", "code": "code"},
-        as_json,
-    )
-
-
-ROSTER = {"external id": "external_id", "name": "name", "team": "team", "role": "role"}
-
-
-@leagues.command("roster")
-def read_roster(league: League, as_json: AsJson = False) -> None:
-    """Show the people on a league's roster, and who of them joined."""
-    with connect() as ladder:
-        rows = ladder.get(f"/v1/leagues/{league}/roster")["items"]
-    show_list(
-        rows,
-        {
-            **ROSTER,
-            "joined as": "user_name",
-            "invitation": lambda row: "revoked" if row["is_revoked"] else row["invitation_id"],
-        },
-        as_json,
-    )
-
-
-@leagues.command("export")
-def export_standings(
-    league: Season,
-    path: Annotated[
-        Path | None, typer.Option("--path", "-p", help="File to write; default: stdout.")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Export the standings as CSV, or as JSON. Hosts also get the external ids."""
-    form = "json" if as_json else "csv"
-    with connect(needs_token=False) as ladder:
-        text = ladder.send("GET", f"/v1/seasons/{league}/standings", params={"format": form}).text
-    if path is None:
-        stdout.print(text, end="" if text.endswith("\n") else "\n")
-        return
-    path.write_text(text, encoding="utf-8", newline="")
-    stdout.print(f"wrote {path}")
-
-
-@leagues.command("extend")
-def extend(
-    league: Season,
-    team: Annotated[str, typer.Argument(help="Slug or id of the team.")],
-    until: Annotated[
-        str, typer.Argument(help="New deadline with a time zone: 2026-12-03T18:00+01:00.")
-    ],
-    reason: Annotated[str, typer.Option(help="One sentence for the audit log.")],
-    as_json: AsJson = False,
-) -> None:
-    """Give one team a later upload deadline."""
-    with connect() as ladder:
-        path = f"/v1/seasons/{league}/extensions/{team}"
-        extension = ladder.put(path, {"closes_at": until, "reason": reason})
-    moment = timestamp_text(extension["closes_at"])
-    show_done(extension, f"{extension['team_name']} may upload until {moment} UTC", as_json)
 
 
 def register(app: typer.Typer) -> None:

@@ -22,12 +22,12 @@ from ladder.errors import Conflict, Invalid, LadderError
 from ladder.ids import SeasonId
 from ladder.ratings import fitting, standing_versions
 from ladder.settings import Settings
-from services.cli.administration import admin
 from services.cli.display import AsJson, print_json, stderr, stdout, table
 from services.environment_variables import CHECKOUT
 from services.run import demo, embedded_servers, setup
 
 SHOWN: Final = 20
+admin = typer.Typer(help="Administer the service.", no_args_is_help=True)
 State = Annotated[Path | None, typer.Option(help="State folder of `peck up`; default: ./.state.")]
 
 
@@ -218,5 +218,6 @@ def migrate(
 
 
 def register(app: typer.Typer) -> None:
+    app.add_typer(admin, name="admin")
     app.command()(blobs)
     app.command()(migrate)

@@ -11,7 +11,7 @@ import typer
 
 from ladder.tournaments.plan_choices import FormatChoice, PlanChoice, plan_of_choice
 from services.api_client import Json
-from services.cli.display import AsJson, print_json, show_list, stdout, timestamp_text
+from services.cli.display import AsJson, print_json, show_list, stdout
 from services.cli.name_lookup import agent_id, own_agent
 from services.cli.saved_login import MissingInput, connect
 from services.cli.tournament_output import show, show_final_places, show_tables
@@ -168,43 +168,6 @@ def enter_tournament(
         print_json(entrant)
     else:
         stdout.print(f"{entrant['agent_name']} is {entrant['state']}")
-
-
-@tournaments.command("reveal")
-def reveal(
-    tournament: Tournament,
-    pairing: Annotated[
-        str | None, typer.Option(help="A pairing, as in 1.2.3; default: all so far.")
-    ] = None,
-    to: Annotated[str, typer.Option(help="public or participants.")] = "public",
-    as_json: AsJson = False,
-) -> None:
-    """Show hidden results; hosts only."""
-    with connect() as ladder:
-        changed = ladder.post(
-            f"/v1/tournaments/{tournament}/reveals", {"embargo": to, "pairing": pairing}
-        )
-    show(changed, as_json)
-
-
-@tournaments.command("present")
-def present(
-    tournament: Tournament,
-    hours: Annotated[float, typer.Option(help="How long the address works.")] = 12.0,
-    seconds: Annotated[
-        float | None, typer.Option(help="The page goes on by itself after this time.")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Make a page for a screen, at a secret address; hosts only."""
-    body = {"hours": hours, "scene_seconds": seconds}
-    with connect() as ladder:
-        show = ladder.post(f"/v1/tournaments/{tournament}/shows", body)
-    if as_json:
-        print_json(show)
-        return
-    stdout.print(f"{show['id']}, until {timestamp_text(show['expires_at'])} UTC:")
-    stdout.print(str(show["address"]))
 
 
 def host_act(name: str) -> Callable[..., None]:

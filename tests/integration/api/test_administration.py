@@ -222,16 +222,16 @@ def test_a_team_chooses_the_machines_of_its_agent(world: World) -> None:
 
 def test_peck_admin_shows_and_acts(peck: Peck, world: World) -> None:
     as_admin = {"PECK_TOKEN": world.tokens["admin"]}
-    (found,) = read(peck("admin", "users", "riv", "--json", **as_admin))
+    (found,) = read(peck("api", "list-users", "q=riv", "--json", **as_admin))["items"]
     assert found["id"] == world.users["rival"]
     assert "rival" in peck("api", "read-user", "rival", **as_admin).stdout
-    assert peck("admin", "block", "rival", "--reason", "x", **as_admin).returncode == 0
+    assert peck("api", "block-account", "rival", "reason=x", **as_admin).returncode == 0
     assert peck("whoami", PECK_TOKEN=world.tokens["rival"]).returncode == 1
-    assert peck("admin", "unblock", "rival", **as_admin).returncode == 0
+    assert peck("api", "unblock-account", "rival", **as_admin).returncode == 0
     change = ("api", "change-instance-settings", "sign_up=closed", "quotas.uploads=9", "--json")
     changed = read(peck(*change, **as_admin))
     assert (changed["sign_up"], changed["quotas"]["uploads"]) == ("closed", 9)
-    assert peck("admin", "users").returncode == 1
+    assert peck("api", "list-users").returncode == 1
 
 
 def test_forwarded_sign_ups_are_refused_until_an_administrator_chose(

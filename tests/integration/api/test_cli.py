@@ -144,14 +144,13 @@ def test_a_league_is_created_with_medals_by_score_lines(peck: Peck) -> None:
 
 
 def test_two_people_form_a_team(peck: Peck, world: World) -> None:
-    made = read(peck("team", "create", "Night Geese", "--json"))
-    link = peck("team", "invite", "night-geese").stdout.strip()
-    assert "/join-team?code=team_" in link
-    joined = peck("team", "join", link, PECK_TOKEN=world.tokens["rival"])
-    assert joined.stdout == "you are a member of Night Geese (night-geese)\n"
-    shown = read(peck("team", "show", made["id"], "--json", PECK_TOKEN=world.tokens["rival"]))
-    assert {row["name"] for row in shown["members"]} == {"member", "rival"}
-    assert "night-geese" in peck("team", "list").stdout
+    made = read(peck("api", "create-team", "name=Night Geese", "--json"))
+    invitation = read(peck("api", "create-team-invitation", "night-geese", "--json"))
+    assert "/join-team?code=team_" in invitation["path"]
+    as_rival = {"PECK_TOKEN": world.tokens["rival"]}
+    assert peck("api", "join-team", f"code={invitation['code']}", **as_rival).returncode == 0
+    members = read(peck("api", "list-team-members", made["id"], "--json", **as_rival))["items"]
+    assert {row["name"] for row in members} == {"member", "rival"}
 
 
 def test_a_shell_completes_commands_leagues_and_agents(peck: Peck) -> None:

@@ -135,7 +135,6 @@ def test_the_command_names_the_refused_option_and_the_remedy(peck: Peck) -> None
         refused = peck("league", "create", *arguments)
         assert refused.returncode == 1
         assert refused.stderr.startswith(f"peck: {told}")
-    assert peck("team", "create", "").stderr.startswith("peck: NAME: give a value\n")
     assert "peck: --verdict: choose " in peck("matches", "--verdict", "FOO").stderr
 
 

@@ -64,7 +64,7 @@ def test_peck_gives_and_takes_roles(peck: Peck, world: World) -> None:
     as_host = {"PECK_TOKEN": world.tokens["host"]}
     done = peck("league", "role", "private", "insider", "viewer", **as_host)
     assert done.stdout == "insider is now viewer\n"
-    listed = read(peck("league", "members", "private", "--json", **as_host))
+    listed = read(peck("api", "list-members", "private", "--json", **as_host))["items"]
     rows = {row["name"]: row["role"] for row in listed}
     assert rows["insider"] == "viewer"
     assert rows["cohost"] == "co-host"

@@ -103,17 +103,16 @@ def test_peck_imports_a_roster_and_exports_standings(
 ) -> None:
     as_host = {"PECK_TOKEN": world.tokens["host"]}
     (tmp_path / "roster.csv").write_text(ROSTER)
-    load = ("league", "import", "public", "roster.csv")
-    dry = peck(*load, "--dry-run", **as_host)
-    assert "would be" in dry.stdout
-    assert "join_" not in dry.stdout
+    load = ("api", "import-roster", "public", "csv=@roster.csv")
+    assert "join_" not in peck(*load, "dry_run=true", **as_host).stdout
     made = read(peck(*load, "--json", **as_host))
     assert [row["change"] for row in made["items"]] == ["new", "new"]
-    assert "s-2" in peck("league", "roster", "public", **as_host).stdout
-    assert peck("league", "export", "public", "-p", "final.csv", **as_host).returncode == 0
+    assert "s-2" in peck("api", "read-roster", "public", **as_host).stdout
+    export = ("api", "export-standings", "public")
+    assert peck(*export, "--out", "final.csv", **as_host).returncode == 0
     assert "external_ids" in (tmp_path / "final.csv").read_text()
-    assert "external_ids" not in peck("league", "export", "public", PECK_TOKEN="").stdout
-    assert peck("league", "roster", "public").returncode == 1
+    assert "external_ids" not in peck(*export, PECK_TOKEN="").stdout
+    assert peck("api", "read-roster", "public").returncode == 1
 
 
 def test_hosts_export_who_passed_validation_and_where_everybody_stands(

@@ -147,7 +147,7 @@ def test_wrong_league_name_lists_the_leagues(peck: Peck) -> None:
         (["league", "create", "public"], None, "next: peck league create --help"),
         (["league", "create", "x", "seats=9"], None, "next: peck league create --help"),
         (["league", "fill", "public"], None, "next: peck whoami"),
-        (["admin", "users"], None, "next: peck login http"),
+        (["api", "list-users"], None, "next: peck login http"),
         (["entries", "ent_01j8x6m3c2k4v9q0w7r5t1y8z3"], None, "next: peck entries"),
         (["watch", "sea_01j8x6m3c2k4v9q0w7r5t1y8z3"], None, "next: peck league list"),
         (["api", "read-rejudgement", "rej_01j8x6m3c2k4v9q0w7r5t1y8z3"], None, "next: peck "),
