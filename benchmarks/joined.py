@@ -35,7 +35,7 @@ from ladder.people import tokens, users
 from ladder.settings import Settings
 from services.api_client import Client
 from services.app import create_app
-from services.cli.machine_join import request_credentials
+from services.cli.machines import request_credentials
 from services.run import embedded_servers
 from services.run.joined_machine import Credentials, site_connections
 from tests import servers, tls_front

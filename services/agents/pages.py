@@ -40,7 +40,7 @@ from services.agents.things import OwnAgent, VisibleAgent
 from services.http import permissions
 from services.http.app_state import AppState, Db
 from services.http.auth import Anyone, Known
-from services.web import charts, form_texts, leaderboard_page, rating_curve
+from services.web import charts, form_texts, leaderboard_page
 from services.web.live import playing_now
 from services.web.operation_forms import NoForms, PageForms
 from services.web.page_rendering import PageRoute, render
@@ -339,16 +339,14 @@ def draw_curve(conn: Connection, entry: Entry, season: Season) -> Markup | None:
     if not rows:
         return None
     offset = season.score_offset
-    start = rating_curve.CurvePoint(
+    start = charts.CurvePoint(
         rows[0].mu_before + offset, rows[0].sigma_before, 0.0, rows[0].match_id, rows[0].at
     )
     points = [
-        rating_curve.CurvePoint(
-            row.mu + offset, row.sigma, row.mu - row.mu_before, row.match_id, row.at
-        )
+        charts.CurvePoint(row.mu + offset, row.sigma, row.mu - row.mu_before, row.match_id, row.at)
         for row in rows
     ]
-    return rating_curve.draw_curves(points, start)
+    return charts.draw_curves(points, start)
 
 
 def match_row(match: Match, match_filter: MatchFilter) -> MatchRow:

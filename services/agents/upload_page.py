@@ -29,7 +29,7 @@ from ladder.people.records import Team, Viewer
 from ladder.runtime_profiles import NAMES
 from ladder.sizes import size_text
 from services.agents.uploads import plan_before_body
-from services.http import field_messages, permissions, uploads
+from services.http import permissions, problems, uploads
 from services.http.app_state import Db, State, app_state_of, transaction
 from services.http.auth import Credentials, Known
 from services.http.body_limits import arrival_of
@@ -195,7 +195,7 @@ def submit_file(
     if values["profile"] not in ("", *NAMES):
         raise Invalid("profile", "choose one of the list")
     if re.fullmatch(LINE, values["message"]) is None:
-        raise Invalid("message", field_messages.BY_PATTERN[LINE])
+        raise Invalid("message", problems.BY_PATTERN[LINE])
     if len(values["message"]) > MOST_NOTE_CHARACTERS:
         raise Invalid("message", f"use at most {MOST_NOTE_CHARACTERS} characters")
     name = body.filename or "main.py"

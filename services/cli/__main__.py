@@ -77,7 +77,6 @@ MODULES: Final = {
     "run": ("run",),
     "view": ("view",),
     "machines": ("machine",),
-    "machine_join": ("machine",),
     "up": ("up",),
     "doctor": ("doctor",),
     "game_check": ("game",),

@@ -19,7 +19,6 @@ from typing import Annotated, Any, Final
 import typer
 
 from services.api_client import Client, Json, content_of
-from services.cli.confirmation import Yes, confirm
 from services.cli.display import (
     AsJson,
     ProgressLine,
@@ -48,6 +47,8 @@ AGENTS: Final = frozenset({"agent", "agents", "lineup", "opponents", "old", "new
 """Fields in which people type names of agents, where the API takes ids."""
 ID_PATTERN: Final = "^[a-z0-9][a-z0-9_-]{0,63}$"
 LONGEST_CELL: Final = 60
+
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without a question.")]
 
 
 def api(
@@ -377,6 +378,16 @@ def short_cell(name: str, value: Any) -> object:
     shown = cell(name, value)
     is_long = isinstance(shown, str) and len(shown) > LONGEST_CELL
     return f"{str(shown)[: LONGEST_CELL - 1]}…" if is_long else shown
+
+
+def confirm(act: str, consequence: str, yes: bool, as_json: bool) -> None:
+    """Asks before the act, such as ``End season 1``, with its consequence as a sentence. Raises
+    MissingInput without a terminal, and Abort if the answer is no."""
+    if yes:
+        return
+    if as_json or not sys.stdin.isatty():
+        raise MissingInput(f"add --yes to {act[:1].lower()}{act[1:]}: {consequence}")
+    typer.confirm(printable(f"{act}? {consequence}"), abort=True)
 
 
 def register(app: typer.Typer) -> None:

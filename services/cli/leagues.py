@@ -10,8 +10,7 @@ import typer
 
 from ladder.sizes import size_text
 from services.api_client import Client, Json
-from services.cli.api import print_field
-from services.cli.confirmation import Yes, confirm
+from services.cli.api import Yes, confirm, print_field
 from services.cli.display import AsJson, ProgressLine, print_json, show_list, stdout, table
 from services.cli.operations import Document, Field, Request, read_document, read_values
 from services.cli.saved_login import MissingInput, connect

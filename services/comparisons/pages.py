@@ -26,10 +26,10 @@ from services.http.app_state import AppState, Db, State
 from services.http.auth import Anyone, Known
 from services.leagues.things import VisibleLeague
 from services.scrims.pages import version_options
+from services.web.charts import DrawingFrame
 from services.web.formatting import date_text, signed_text
 from services.web.operation_forms import NoForms
 from services.web.page_rendering import PageRoute, render
-from services.web.rating_curve import DrawingFrame
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 SHOWN: Final = 20

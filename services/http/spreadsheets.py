@@ -7,8 +7,18 @@ import io
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from dataclasses import astuple, fields
 from datetime import datetime
-from typing import Final
+from typing import Annotated, Final, Literal
+
+from fastapi import Query, Response
+from pydantic import BaseModel
+
+from ladder.database.db import Connection
+from ladder.ids import SeasonId
+from ladder.leagues.records import League, Season
+from ladder.standings import participants
+from ladder.standings.participants import Participant
 
 FORMULA: Final = ("=", "+", "-", "@", "\r")
 """First characters of a spreadsheet formula."""
@@ -39,3 +49,27 @@ def without_formula(text: str) -> str:
     """The text, escaped if a spreadsheet would read a formula."""
     is_formula = unicodedata.normalize("NFKC", text).lstrip(" ").startswith(FORMULA)
     return f"'{text}" if is_formula else text
+
+
+ExportForm = Annotated[Literal["json", "csv"], Query()]
+
+
+class ParticipantsOut(BaseModel):
+    """The people of a season, each with validation and place."""
+
+    season_id: SeasonId
+    state: str
+    items: list[Participant]
+
+
+def participants_file(conn: Connection, league: League, season: Season, form: str) -> Response:
+    """The file. The caller checks that the viewer manages the league."""
+    rows = participants.list_participants(conn, league.id, season.id)
+    name = f"{league.slug}-{season.number}-participants.{form}"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
+    if form == "csv":
+        columns = [field.name for field in fields(Participant)]
+        text = csv_text(columns, (astuple(row) for row in rows))
+        return Response(text, headers=headers, media_type="text/csv")
+    out = ParticipantsOut(season_id=season.id, state=season.state, items=rows)
+    return Response(out.model_dump_json(), headers=headers, media_type="application/json")

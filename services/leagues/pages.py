@@ -51,7 +51,7 @@ from services.http.app_state import AppState, Db, State
 from services.http.auth import Anyone, Host
 from services.http.problems import ProblemError
 from services.leagues.things import HostedLeague, VisibleLeague, game_of
-from services.web import documents, form_dates, form_texts, leaderboard_page
+from services.web import documents, form_texts, forms, leaderboard_page
 from services.web.account import redirect
 from services.web.form_texts import options_of_words
 from services.web.forms import Form, Sent, plain_text, shown_values
@@ -94,7 +94,7 @@ class NewLeagueForm(NewLeague):
     slug: Annotated[str, Field(title="Short name for addresses")] = ""
     """Leave empty: it is made from the title. Else a to z, 0 to 9 and -, for example
     night-geese."""
-    zone: form_dates.ZoneName = form_dates.UTC_NAME
+    zone: forms.ZoneName = forms.UTC_NAME
 
     def request(self, values: Mapping[str, Any]) -> NewLeague:
         request = {name: getattr(self, name) for name in NewLeague.model_fields}
@@ -105,7 +105,7 @@ class NewLeagueForm(NewLeague):
 class NewSeasonForm(RequestModel):
     season: NewSeason
     fill: bool = False
-    zone: form_dates.ZoneName = form_dates.UTC_NAME
+    zone: forms.ZoneName = forms.UTC_NAME
 
     def request(self, _: Mapping[str, Any]) -> NextSeason:
         if self.season.seats is None:
@@ -436,7 +436,7 @@ def season_choices(conn: Connection, game: Game[Any], form: OperationForm) -> di
     size = form.values["season.max_bundle_bytes"]
     sizes |= {int(size)} if size.isdecimal() else set()
     form.choices |= {
-        "zone": options_of_words(form_dates.time_zones()),
+        "zone": options_of_words(forms.time_zones()),
         "season.speed_class": [
             ("any", "All machines"),
             *((name, f"Speed class {name} only") for name in sorted(classes - {"any", ""})),

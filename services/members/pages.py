@@ -27,8 +27,8 @@ from ladder.standings.participants import Participant
 from services.http import permissions
 from services.http.app_state import Db, app_state_of
 from services.http.auth import Anyone, Known
-from services.http.participant_export import ExportForm, participants_file
 from services.http.path_parameters import LeagueKey
+from services.http.spreadsheets import ExportForm, participants_file
 from services.leagues.things import HostedLeague, VisibleLeague
 from services.members.things import LeagueToAsk
 from services.web import form_texts, formatting

@@ -24,7 +24,7 @@ from services.http.app_state import Db
 from services.http.auth import Anyone
 from services.leagues.pages import SeasonNumber, pick_season, require_season
 from services.leagues.things import HostedLeague, HostedSeason, LeagueOfSeason
-from services.web import form_dates, form_texts
+from services.web import form_texts, forms
 from services.web.operation_forms import REFUSED, NoForms
 from services.web.page_rendering import PageRoute, render
 
@@ -50,7 +50,7 @@ class PreviewForm(Predicate):
     """Takes also the name of an agent, and times of a time zone."""
 
     agent: Name | None = None
-    zone: form_dates.ZoneName = form_dates.UTC_NAME
+    zone: forms.ZoneName = forms.UTC_NAME
 
     def predicate(self, values: Mapping[str, Any]) -> Predicate:
         agent = self.agent and disqualifications.find_agent_id(
@@ -123,7 +123,7 @@ def moderation_page(
         question=forms["preview_rejudgement"],
         is_fresh=forms.refused is not forms["preview_rejudgement"],
         names=names_in_season(conn, season),
-        zones=form_dates.time_zones(),
+        zones=forms.time_zones(),
         acts=[AuditRow.of(conn, row) for row in rows],
         older=rows[-1].id if len(rows) == ACTS_SHOWN else None,
         may="leagues:write" in viewer.scopes or viewer.is_admin,

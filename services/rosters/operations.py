@@ -20,9 +20,8 @@ from services.http.app_state import Db
 from services.http.auth import Anyone, Host, Known
 from services.http.operations import Operations
 from services.http.paging import Page
-from services.http.participant_export import ExportForm, ParticipantsOut, participants_file
 from services.http.problems import ProblemError, problem_responses
-from services.http.spreadsheets import csv_text
+from services.http.spreadsheets import ExportForm, ParticipantsOut, csv_text, participants_file
 from services.leagues.things import HostedLeague, HostedSeason, LeagueOfSeason, VisibleSeason
 
 operations = Operations("rosters")

@@ -36,9 +36,9 @@ from services.http.app_state import AppState, Db, State
 from services.http.auth import Known, Scrimmer, Writer
 from services.http.operations import Form, Operations
 from services.http.paging import Page, Paging
-from services.http.participant_export import ExportForm
 from services.http.path_parameters import AgentKey, Filter
 from services.http.problems import problem_responses
+from services.http.spreadsheets import ExportForm
 from services.scrims.pages import (
     BatchForm,
     ForkForm,

@@ -56,7 +56,7 @@ from services.leagues.things import HostedLeague, VisibleLeague
 from services.tournaments.answers import CreatedShowOut
 from services.tournaments.bracket_svg import anchor, draw_bracket
 from services.tournaments.things import VisibleTournament
-from services.web import form_dates, form_texts
+from services.web import form_texts, forms
 from services.web.operation_forms import NoForms
 from services.web.page_rendering import PageRoute, render
 
@@ -80,7 +80,7 @@ class TournamentForm(PlanChoice, NewTournament):
     """Asks for a usual format instead of a plan, and for times of a time zone."""
 
     plan: dict[str, Any] = {}  # noqa: RUF012
-    zone: form_dates.ZoneName = form_dates.UTC_NAME
+    zone: forms.ZoneName = forms.UTC_NAME
 
     def request(self, values: Mapping[str, Any]) -> NewTournament:
         season = permissions.visible_season(values["conn"], values["viewer"], values["league"].slug)
@@ -455,7 +455,7 @@ def new_tournament_page(
         formats=[(choice.value, form_texts.FORMATS[choice]) for choice in formats],
         pairs_label=form_texts.PAIRS_LABEL if season.seats == 2 else form_texts.GAMES_LABEL,
         pairs_hint=form_texts.PAIRS_HINT if season.seats == 2 else "",
-        zones=form_dates.time_zones(),
+        zones=forms.time_zones(),
         order_hint=_order_hint(conn, season),
     )
 

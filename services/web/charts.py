@@ -1,4 +1,4 @@
-"""Charts as SVG from the server: lines over time, placements by seat, slowest moves.
+"""Charts as SVG from the server: lines over time, rating curves, placements by seat, slowest moves.
 
 Each chart comes twice, for wide and for narrow windows; the style sheet shows one. Lines differ by
 colour, by dashes and by a letter at their end, so that no reader depends on colour.
@@ -14,15 +14,80 @@ from typing import Final
 
 from markupsafe import Markup
 
+from estimates.intervals import half_width
 from ladder.reports.season_charts import MoveTime, SeatResults
-from services.web import chart_texts, formatting
-from services.web.rating_curve import DrawingFrame, axis_ticks
+from services.web import formatting
+from services.web.formatting import plural, score_text, seconds_text
+
+
+def curve_label(matches: int, first: float, last: float, margin: float) -> str:
+    """The description of a rating curve for screen readers. All but ``matches`` in points."""
+    return (
+        f"Rating over {plural(matches, 'match', 'matches')}: from {score_text(first)} to "
+        f"{score_text(last)}, now plus or minus {score_text(margin)}."
+    )
+
+
+def lines_label(what: str, names: list[str]) -> str:
+    """The description of a chart of lines for screen readers."""
+    return f"{what} over time of {', '.join(names)}. The table below has the numbers."
+
+
+def seats_label(seats: int) -> str:
+    """The description of the chart of seats for screen readers."""
+    return f"Placements in each of {plural(seats, 'seat')}. The table below has the numbers."
+
+
+def seat_text(seat: int) -> str:
+    """The name of a seat; people count from 1."""
+    return f"Seat {seat + 1}"
+
+
+def place_share_text(seat: int, place: int, count: int, games: int) -> str:
+    """What a part of a seat's bar shows."""
+    return f"{seat_text(seat)}, place {place}: {count:,} of {games:,} ({count / games:.0%})"
+
+
+def move_times_label(matches: int, slowest: float, free: float) -> str:
+    """The description of the chart of slowest moves for screen readers. Times in seconds."""
+    return (
+        f"Slowest move of each of {plural(matches, 'match', 'matches')}: at most "
+        f"{seconds_text(slowest)}, {seconds_text(free)} a move are free."
+        " The table below has the numbers."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """The rating after one match, in points of the leaderboard."""
+
+    score: float
+    sigma: float
+    change: float
+    match_id: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class DrawingFrame:
+    """Size and margins of a drawing, in its own pixels."""
+
+    width: int
+    height: int
+    name: str
+    left: int = 46
+    right: int = 14
+    top: int = 12
+    bottom: int = 26
+
 
 MOST_LINES: Final = 8
 """Lines that the style sheet tells apart."""
 LETTERS: Final = "ABCDEFGH"
 LARGE: Final = DrawingFrame(760, 280, "large", left=56, right=30)
 SMALL: Final = DrawingFrame(340, 230, "small", left=56, right=24)
+CURVE_LARGE: Final = DrawingFrame(760, 250, "large")
+CURVE_SMALL: Final = DrawingFrame(340, 210, "small", left=40, right=8)
 BARS_LARGE: Final = DrawingFrame(760, 0, "large", left=64, top=4)
 BARS_SMALL: Final = DrawingFrame(340, 0, "small", left=56, right=8, top=4)
 BAR: Final = 26
@@ -40,7 +105,7 @@ class ChartLine:
 
 def draw_lines(lines: Sequence[ChartLine], what: str, *, is_rank: bool = False) -> Markup:
     """Lines over one axis of time. ``is_rank``: the values are ranks, and 1 is at the top."""
-    label = chart_texts.lines_label(what, [line.name for line in lines if line.points])
+    label = lines_label(what, [line.name for line in lines if line.points])
     return Markup("").join(
         _draw_lines(lines, label, frame, is_rank=is_rank) for frame in (LARGE, SMALL)
     )
@@ -122,7 +187,7 @@ def spread_letters(ends: Sequence[tuple[float, int]], floor: float) -> list[tupl
 
 def draw_seats(rows: Sequence[SeatResults]) -> Markup:
     """A bar for each seat: the shares of first, second and further places."""
-    label = chart_texts.seats_label(len(rows))
+    label = seats_label(len(rows))
     return Markup("").join(_draw_seats(rows, label, frame) for frame in (BARS_LARGE, BARS_SMALL))
 
 
@@ -133,7 +198,7 @@ def _draw_seats(rows: Sequence[SeatResults], label: str, frame: DrawingFrame) ->
         top = frame.top + BAR * number
         parts.append(
             Markup('<text x="{}" y="{}" text-anchor="end">{}</text>').format(
-                frame.left - 8, top + 14, chart_texts.seat_text(row.seat)
+                frame.left - 8, top + 14, seat_text(row.seat)
             )
         )
         at = float(frame.left)
@@ -148,7 +213,7 @@ def _draw_seats(rows: Sequence[SeatResults], label: str, frame: DrawingFrame) ->
                     round(at, 1),
                     top,
                     round(max(0.0, width - 1), 1),
-                    chart_texts.place_share_text(row.seat, place, count, row.games),
+                    place_share_text(row.seat, place, count, row.games),
                 )
             )
             at += width
@@ -157,9 +222,7 @@ def _draw_seats(rows: Sequence[SeatResults], label: str, frame: DrawingFrame) ->
 
 def draw_move_times(rows: Sequence[MoveTime], free_seconds: float) -> Markup:
     """A dot for the slowest move of each match, and a line at the free time of a move."""
-    label = chart_texts.move_times_label(
-        len(rows), max(row.slowest_seconds for row in rows), free_seconds
-    )
+    label = move_times_label(len(rows), max(row.slowest_seconds for row in rows), free_seconds)
     return Markup("").join(
         _draw_move_times(rows, free_seconds, label, frame) for frame in (LARGE, SMALL)
     )
@@ -218,3 +281,98 @@ def _grid_line(frame: DrawingFrame, height: float, text: str) -> Markup:
     ).format(
         frame.left, frame.width - frame.right, height, height, frame.left - 8, height + 4, text
     )
+
+
+def draw_curves(points: Sequence[CurvePoint], start: CurvePoint) -> Markup:
+    """Two drawings of the same curve, for wide and for narrow windows. The style sheet shows one.
+
+    ``start`` is the rating before the first point.
+    """
+    return Markup("").join(
+        _draw_curve(points, start, frame) for frame in (CURVE_LARGE, CURVE_SMALL)
+    )
+
+
+def axis_ticks(low: float, high: float) -> list[float]:
+    """About four round values between ``low`` and ``high``."""
+    step = 10 ** math.floor(math.log10(max(high - low, 1) / 4))
+    step *= next(factor for factor in (1, 2, 2.5, 5, 10) if (high - low) / (step * factor) <= 4)
+    first = math.ceil(low / step)
+    return [index * step for index in range(first, math.floor(high / step) + 1)]
+
+
+def _draw_curve(points: Sequence[CurvePoint], start: CurvePoint, frame: DrawingFrame) -> Markup:
+    line = [start, *points]
+    low = min(point.score - half_width(point.sigma) for point in line)
+    high = max(point.score + half_width(point.sigma) for point in line)
+    inner_width = frame.width - frame.left - frame.right
+    inner_height = frame.height - frame.top - frame.bottom
+
+    def x(index: float) -> float:
+        return round(frame.left + inner_width * index / max(1, len(line) - 1), 1)
+
+    def y(value: float) -> float:
+        return round(frame.top + inner_height * (high - value) / max(high - low, 1), 1)
+
+    def path(values: Sequence[tuple[int, float]]) -> str:
+        return " ".join(f"{x(index)},{y(value)}" for index, value in values)
+
+    upper = [(index, point.score + half_width(point.sigma)) for index, point in enumerate(line)]
+    lower = [(index, point.score - half_width(point.sigma)) for index, point in enumerate(line)]
+    middle = [(index, point.score) for index, point in enumerate(line)]
+    last = line[-1]
+    label = curve_label(len(points), start.score, last.score, half_width(last.sigma))
+    parts = [
+        Markup('<svg class="curve {}" viewBox="0 0 {} {}" role="group" aria-label="{}">').format(
+            frame.name, frame.width, frame.height, label
+        )
+    ]
+    for value in axis_ticks(low, high):
+        parts.append(
+            Markup(
+                '<line class="grid" x1="{}" x2="{}" y1="{}" y2="{}"/>'
+                '<text x="{}" y="{}" text-anchor="end">{}</text>'
+            ).format(
+                frame.left,
+                frame.width - frame.right,
+                y(value),
+                y(value),
+                frame.left - 8,
+                y(value) + 4,
+                formatting.score_text(value),
+            )
+        )
+    parts.append(Markup('<polygon class="band" points="{}"/>').format(path(upper + lower[::-1])))
+    parts.append(Markup('<polyline class="line" points="{}"/>').format(path(middle)))
+    width = max(4.0, min(24.0, inner_width / len(line)))
+    for index, point in enumerate(points, start=1):
+        title = (
+            f"Match {index}, {formatting.date_text(point.at)}:"
+            f" {formatting.score_text(point.score)} "
+            f"± {formatting.score_text(half_width(point.sigma))} ({point.change:+.0f})"
+        )
+        parts.append(
+            Markup(
+                '<a href="/matches/{}" tabindex="-1" aria-hidden="true"><rect class="hit" x="{}"'
+                ' y="{}" width="{}" height="{}" rx="3"><title>{}</title></rect></a>'
+            ).format(
+                point.match_id,
+                round(x(index) - width / 2, 1),
+                frame.top,
+                round(width, 1),
+                inner_height,
+                title,
+            )
+        )
+    end = len(line) - 1
+    parts.append(
+        Markup('<circle class="last" cx="{}" cy="{}" r="4.5"/>').format(x(end), y(last.score))
+    )
+    foot = frame.height - 7
+    parts.append(Markup('<text x="{}" y="{}">start</text>').format(frame.left, foot))
+    parts.append(
+        Markup('<text x="{}" y="{}" text-anchor="end">{}</text></svg>').format(
+            frame.width - frame.right, foot, formatting.plural(len(points), "match", "matches")
+        )
+    )
+    return Markup("").join(parts)

@@ -17,7 +17,6 @@ CHANGED_MEANWHILE: Final = (
     " you opened the form."
 )
 LOOK_AT_CHANGES: Final = "Look at the marked fields: nothing was saved yet."
-FORM_OF_OTHER_LEAGUE: Final = "Load the page again: this form belongs to another league."
 ADDRESS_INVALID: Final = "Check the address: a part of it is not valid."
 NOT_FOUND: Final = (
     "There is no such page, or not everybody may see it. Check the address. If you have an"
@@ -37,7 +36,6 @@ SEVERAL_NAMED: Final = "Several teams have an agent of this name. Choose one:"
 CHOOSE_ONE: Final = "Choose one"
 CHOOSE_SEASON: Final = "choose the season to enter"
 UNKNOWN_ZONE: Final = "choose a time zone from the list."
-UNKNOWN_PERSON: Final = "type the exact name of a person with an account, or the user id."
 SIGN_UP_DEFAULT: Final = "as the operator set: {}"
 SIGN_UP_MODES: Final = {
     "open": "everybody",

@@ -12,17 +12,20 @@ import re
 import secrets
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, tzinfo
+from functools import cache
 from typing import Annotated, Any, Final, Self
+from zoneinfo import ZoneInfo, available_timezones
 
 from fastapi import Depends, Request
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BaseModel, TypeAdapter, ValidationError
 from starlette.datastructures import FormData
 
 from ladder.database.db import Connection
 from ladder.errors import Invalid, LadderError
 from ladder.field_types import KEY, UNSEEN, Name
 from ladder.people.records import Viewer
-from services.http import field_messages
+from services.http import problems
 from services.http.idempotency import IdempotentRequest
 from services.http.problems import ProblemError
 from services.web import form_texts, session
@@ -168,8 +171,8 @@ def plain_text(text: str) -> str:
 
 def field_message(error: Mapping[str, Any]) -> str:
     """The message of one of Pydantic's errors: the API's, or the form's for an empty field."""
-    message = field_messages.field_message(error)
-    return form_texts.FIELD_MISSING if message == field_messages.EMPTY else message
+    message = problems.field_message(error)
+    return form_texts.FIELD_MISSING if message == problems.EMPTY else message
 
 
 def parse_name(text: str) -> str:
@@ -202,3 +205,40 @@ def nest_names(values: Mapping[str, Any]) -> dict[str, Any]:
             at = at.setdefault(step, {})
         at[last] = value
     return tree
+
+
+UTC_NAME: Final = "UTC"
+
+
+def parse_moment(text: str, zone: tzinfo) -> str:
+    """The moment in the API's format. Leaves an invalid text as it is, for the API to refuse."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).isoformat()
+
+
+def parse_zone(name: str) -> tzinfo:
+    """The time zone of this name. Raises Invalid."""
+    if name == UTC_NAME:
+        return UTC
+    if name not in time_zones():
+        raise Invalid("zone", form_texts.UNKNOWN_ZONE)
+    return ZoneInfo(name)
+
+
+def check_zone(name: str) -> str:
+    """Returns the name of a time zone. Raises Invalid."""
+    parse_zone(name)
+    return name
+
+
+ZoneName = Annotated[str, AfterValidator(check_zone)]
+
+
+@cache
+def time_zones() -> tuple[str, ...]:
+    """Names of time zones to choose from."""
+    names = (name for name in available_timezones() if "/" in name)
+    return UTC_NAME, *sorted(name for name in names if not name.startswith(("Etc/", "US/")))

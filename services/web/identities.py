@@ -16,10 +16,11 @@ from ladder.people.identities import ProvedIdentity, ProviderClient, ProviderErr
 from ladder.people.passkeys import Step, StepPurpose
 from ladder.people.request_models import NewPerson
 from ladder.people.sessions import SignInMethod
-from services.http import mailing, sign_up_mode
+from services.http import mailing
 from services.http.app_state import AppState, Db, State, app_state_of, transaction
 from services.http.attempt_limits import Limits
 from services.http.path_parameters import IdentityKey, ProviderKey
+from services.http.sign_in import sign_up_mode
 from services.web import formatting, forms, session
 from services.web.account import redirect, safe_redirect_path
 from services.web.page_rendering import PageRoute, render
@@ -182,7 +183,7 @@ def name_page(
     request: Request, app_state: State, form: forms.Form, kept: dict[str, Any]
 ) -> Response:
     """The form in which a new person chooses a name. It keeps the proven identity."""
-    mode = sign_up_mode.sign_up_mode(request)
+    mode = sign_up_mode(request)
     if mode is not leagues_sign_up.SignUpMode.CLOSED:
         form.values["state"] = passkeys.new_secret()
         with transaction(app_state) as conn:
@@ -238,7 +239,7 @@ def sign_up(request: Request, app_state: AppState, sent: forms.Sent) -> Response
         person = NewPerson.model_validate({name: form.values[name] for name in ("name", "code")})
         with transaction(app_state) as conn:
             user, _ = leagues_sign_up.sign_up(
-                conn, sign_up_mode.sign_up_mode(request), person, identity=proved, domains=domains
+                conn, sign_up_mode(request), person, identity=proved, domains=domains
             )
     except (ValidationError, LadderError) as error:
         if isinstance(error, Conflict) and error.field == "address":

@@ -33,7 +33,7 @@ from services.http.operations import (
     parameter_types,
 )
 from services.http.problems import ProblemError
-from services.web import form_dates, form_texts, forms
+from services.web import form_texts, forms
 from services.web.account import redirect
 from services.web.page_rendering import PageRoute
 
@@ -262,8 +262,8 @@ class OperationForm(forms.Form):
             return None
         text = forms.plain_text(self.values[field.name])
         if text and field.kind == "date-time":
-            zone = form_dates.parse_zone(self.values.get("zone") or form_dates.UTC_NAME)
-            return form_dates.parse_moment(text, zone)
+            zone = forms.parse_zone(self.values.get("zone") or forms.UTC_NAME)
+            return forms.parse_moment(text, zone)
         return bool(text) if field.kind == "boolean" else text or None
 
 

@@ -1,31 +1,32 @@
-"""Signing up, in and out."""
+"""Signing up, in and out, and the confirmation of `peck login` of a device."""
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 from urllib.parse import parse_qs, urlencode
 
 from fastapi import APIRouter, Form, Path, Query, Request, Response
+from ladder.people.device_logins import DeviceLogin
 from pydantic import ValidationError
 
 from ladder.errors import Invalid, LadderError, NotFound
 from ladder.ids import TokenId, UserId
 from ladder.leagues.sign_up import SignUpMode
 from ladder.mail import domain_of, normal_address
-from ladder.people import one_time_links, passkeys, recovery, sessions, tokens
+from ladder.people import device_logins, one_time_links, passkeys, recovery, sessions, tokens
 from ladder.people.identities import IdentityProvider
 from ladder.people.one_time_links import LinkPurpose
 from ladder.people.request_models import SignUp
 from ladder.people.sessions import SignInMethod
 from services.http import sign_in as http_sign_in
-from services.http import sign_up_mode
 from services.http.app_state import AppState, Db, State, app_state_of, transaction
 from services.http.attempt_limits import Limits
-from services.http.auth import Anyone
+from services.http.auth import Anyone, Known
 from services.http.foreign_urls import split_url
 from services.web import form_texts, forms, session
 from services.web.account import redirect, safe_redirect_path
 from services.web.page_rendering import PageRoute, render
+from services.web.session import ConfirmedVisitor
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 SIGN_UP_SUBJECT: Final = "Sign up"
@@ -170,7 +171,7 @@ def sign_up_page(
     ``address`` was proven by the link in the form; ``sent_to`` is where a link was mailed.
     """
     form.values["password"] = ""
-    mode = sign_up_mode.sign_up_mode(request)
+    mode = http_sign_in.sign_up_mode(request)
     if mode in (SignUpMode.INVITATION, SignUpMode.DOMAIN) and not form.values["code"]:
         form.values["code"] = code_of_path(onward)
     return render(
@@ -181,7 +182,7 @@ def sign_up_page(
         form=form,
         mode=mode,
         providers=providers_of(request),
-        domains=sorted(sign_up_mode.mail_domains(request)),
+        domains=sorted(http_sign_in.mail_domains(request)),
         has_mail=app_state_of(request).mailer is not None,
         address=address,
         sent_to=sent_to,
@@ -196,7 +197,7 @@ def mail_sign_up_link(
 ) -> Response:
     """Mails a link if the address may sign up. The answer never says whether it may."""
     mailer = app_state.mailer
-    if mailer is None or sign_up_mode.sign_up_mode(request) is not SignUpMode.DOMAIN:
+    if mailer is None or http_sign_in.sign_up_mode(request) is not SignUpMode.DOMAIN:
         raise NotFound
     app_state.attempts.count(request, Limits.SIGN_UP)
     form = forms.Form(dict(SIGN_UP_FIELDS))
@@ -206,7 +207,7 @@ def mail_sign_up_link(
         form.add_errors(error)
         return sign_up_page(request, "/upload", form)
     app_state.attempts.count(request, Limits.MAIL, normal)
-    domains = sign_up_mode.mail_domains(request)
+    domains = http_sign_in.mail_domains(request)
 
     def send() -> None:
         if domain_of(normal) not in domains:
@@ -233,3 +234,66 @@ def show_link(
         return render(request, "mail_link.html", status=404, address=None, wrong=error.message)
     form = forms.Form({**SIGN_UP_FIELDS, "link": secret})
     return sign_up_page(request, "/upload", form, address=link.address or "")
+
+
+Code = Annotated[str, Form(max_length=40)]
+
+
+@router.get("/device")
+def show_device(
+    request: Request, viewer: Known, code: Annotated[str, Query(max_length=40)] = ""
+) -> Response:
+    """Shows the form for the code. An anonymous visitor signs in first."""
+    return device_page(request, code)
+
+
+def device_page(
+    request: Request,
+    code: str,
+    login: DeviceLogin | None = None,
+    *,
+    wrong: str | None = None,
+    answer: str | None = None,
+) -> Response:
+    return render(
+        request,
+        "device.html",
+        status=422 if wrong else 200,
+        code=code,
+        login=login,
+        wrong=wrong,
+        answer=answer,
+    )
+
+
+@router.post("/device")
+def read_code(
+    request: Request,
+    conn: Db,
+    app_state: AppState,
+    viewer: Known,
+    code: Code = "",
+) -> Response:
+    """Shows which device waits with this code."""
+    app_state.attempts.count(request, Limits.DEVICE_CODE, str(viewer.user_id))
+    try:
+        login = device_logins.waiting_login(conn, code)
+    except NotFound as error:
+        return device_page(request, code, wrong=error.message)
+    return device_page(request, login.code, login)
+
+
+@router.post("/device/answer")
+def answer_device(
+    request: Request,
+    viewer: ConfirmedVisitor,
+    conn: Db,
+    app_state: AppState,
+    answer: Annotated[Literal["confirm", "refuse"], Form()],
+    code: Code = "",
+) -> Response:
+    """Confirms or refuses the device."""
+    user_id = UserId(str(viewer.user_id))
+    app_state.attempts.count(request, Limits.DEVICE_CODE, user_id)
+    login = device_logins.answer_login(conn, user_id, code, confirm=answer == "confirm")
+    return device_page(request, "", login, answer=answer)

@@ -23,7 +23,7 @@ from ladder.people import tokens, users
 from ladder.settings import Settings
 from services.api_client import Client
 from services.app import create_app
-from services.cli.machine_join import find_credentials, request_credentials
+from services.cli.machines import find_credentials, request_credentials
 from services.cli.saved_login import MissingInput
 from services.machines.operations import delete_redis_user
 from services.run import joined_machine

@@ -19,8 +19,7 @@ from ladder.field_types import AwareDatetime, Name, Slug
 from services.api_client import ApiError
 from services.cli.__main__ import find_command
 from services.cli.refusals import refusal_lines
-from services.http.field_messages import WORD_CHARACTERS
-from services.http.problems import on_invalid, problem_of_refusal
+from services.http.problems import WORD_CHARACTERS, on_invalid, problem_of_refusal
 from services.leagues import pages
 from services.web import form_texts
 from services.web.forms import Form

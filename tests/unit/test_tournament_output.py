@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from services.cli import tournament_output, tournaments
+from services.cli import tournaments
 
 FOUND = {
     "id": "trn_1",
@@ -57,7 +57,7 @@ class Service:
 def test_a_tournament_is_printed_with_its_next_date(
     state: str, line: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    tournament_output.show({**FOUND, "state": state}, False)
+    tournaments.show({**FOUND, "state": state}, False)
     assert line in capsys.readouterr().out.splitlines()
 
 
@@ -66,7 +66,7 @@ def test_a_champion_that_the_draw_chose_is_printed_with_its_equals(
 ) -> None:
     others = [{"agent_name": name} for name in "bcdefg"]
     found = {**FOUND, "champion_name": "one", "drawn_behind": others}
-    tournament_output.show(found, False)
+    tournaments.show(found, False)
     printed = capsys.readouterr().out.splitlines()
     assert "champion: one (by the draw among 7 with the same reward)" in printed
     assert "other agents with the best reward: b, c, d, e, f and 1 more" in printed
@@ -93,7 +93,7 @@ def test_a_tournament_is_shown_with_the_table_of_its_newest_or_the_chosen_stage(
 
 
 def test_each_group_has_a_table_with_its_name(capsys: pytest.CaptureFixture[str]) -> None:
-    tournament_output.show_tables(
+    tournaments.show_tables(
         [{**LINE, "group": group, "agent_name": f"best of {group}"} for group in (1, 2)]
     )
     printed = capsys.readouterr().out

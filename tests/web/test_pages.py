@@ -15,7 +15,7 @@ from ladder.enums import ReplayVisibility
 from ladder.leagues import leagues
 from ladder.people import tokens
 from services.api_client import tls_context
-from services.web import formatting, rating_curve
+from services.web import charts, formatting
 from tests.web.conftest import Site, sign_in
 from tests.web.empty_contest import empty_contest
 from tests.web.seeding import SCRIPT_NAME
@@ -392,11 +392,9 @@ def test_times_and_numbers_have_readable_formats() -> None:
 
 def test_a_rating_curve_links_every_match() -> None:
     at = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
-    start = rating_curve.CurvePoint(600, 200, 0, "mat_a", at)
-    drawn = str(
-        rating_curve.draw_curves([rating_curve.CurvePoint(650, 150, 50, "mat_a", at)], start)
-    )
+    start = charts.CurvePoint(600, 200, 0, "mat_a", at)
+    drawn = str(charts.draw_curves([charts.CurvePoint(650, 150, 50, "mat_a", at)], start))
     assert "from 600 to 650, now plus or minus 294" in drawn
     assert drawn.count('href="/matches/mat_a"') == 2
     assert "style=" not in drawn
-    assert rating_curve.axis_ticks(0, 1000) == [0, 250, 500, 750, 1000]
+    assert charts.axis_ticks(0, 1000) == [0, 250, 500, 750, 1000]

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from sandbox.match.bundle_packing import BundleError, prepare_bundle
-from services.cli.bundles import pack
 from services.cli.saved_login import MissingInput
+from services.cli.submissions import pack
 
 
 @pytest.fixture
