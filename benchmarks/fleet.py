@@ -48,8 +48,8 @@ from ladder.ids import MachineId
 from ladder.machines import machines
 from ladder.machines.machines import MachineTrust
 from ladder.people import users
-from services import embedded_servers
-from services.embedded_servers import service_uid
+from services.run import embedded_servers
+from services.run.embedded_servers import service_uid
 from tests import servers
 from tests.integration.ladder.contest import Contest, digest, hello, make_contest
 

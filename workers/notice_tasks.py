@@ -17,7 +17,6 @@ from datetime import UTC, datetime
 from typing import Final
 
 import psycopg
-from ladder.notices.payloads import Request
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from egress import guarded_connections
@@ -28,7 +27,7 @@ from ladder import mail
 from ladder.database.db import Connection
 from ladder.mail import MailError, MailServer
 from ladder.notices import deliveries
-from ladder.notices.deliveries import AttemptResult, ClaimedChannel, Outcome
+from ladder.notices.deliveries import AttemptResult, ClaimedChannel, Outcome, Request
 from ladder.notices.kinds import Form
 from ladder.telemetry import log_event, traceback_text
 from workers.broker import app

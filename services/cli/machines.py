@@ -17,7 +17,7 @@ from ladder.enums import MachineTier
 from ladder.errors import LadderError
 from ladder.machines import connections
 from ladder.machines.connections import WrongCertificate
-from sandbox.doctor.checks import examine_machine
+from sandbox.doctor import examine_machine
 from sandbox.settings import LauncherName
 from services.api_client import TIMEOUT_SECONDS, Client, Json, Unreachable
 from services.cli.display import AsJson, print_json, stdout, table, timestamp_text

@@ -24,7 +24,7 @@ from ladder.ratings import fitting, standing_versions
 from ladder.settings import Settings
 from services.cli.display import AsJson, print_json, stderr, stdout, table
 from services.environment_variables import CHECKOUT
-from services.run import demo, embedded_servers, setup
+from services.run import demo, embedded_servers
 
 SHOWN: Final = 20
 admin = typer.Typer(help="Administer the service.", no_args_is_help=True)

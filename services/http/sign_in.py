@@ -13,10 +13,10 @@ from ladder.ids import UserId
 from ladder.leagues import sign_up as leagues_sign_up
 from ladder.leagues.sign_up import SignUpMode
 from ladder.people import one_time_links, passwords
-from ladder.people.identity_providers import is_loopback
-from ladder.people.instance_settings import SIGN_UP, read_setting
+from ladder.people.identities import is_loopback
 from ladder.people.one_time_links import LinkPurpose
 from ladder.people.passwords import MOST_CHARACTERS, PasswordsBusy
+from ladder.people.quotas import SIGN_UP, read_setting
 from ladder.people.records import Team, User
 from ladder.people.request_models import SignUp
 from services.http.app_state import State, app_state_of, read_rows, transaction

@@ -11,11 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from ladder.database.db import Connection
 from ladder.entries.records import Entry
-from ladder.leagues import sealed_medals, seasons
+from ladder.leagues import medals, seasons
 from ladder.leagues.measures import Estimate, Measure
-from ladder.leagues.medals import Medal, MedalStatus
+from ladder.leagues.medals import Medal, MedalStatus, SealedMedal
 from ladder.leagues.records import Season
-from ladder.leagues.sealed_medals import SealedMedal
 from ladder.leagues.settings import Medals
 from ladder.ratings.official.standing import OfficialPlace
 from ladder.reports import insights, site_search
@@ -186,7 +185,7 @@ def read_leaderboard(
 @operations("GET", "/seasons/{season}/seals", "List sealed medals", problems=(404,))
 def list_sealed_medals(conn: Db, season: VisibleSeason) -> Page[SealedMedal]:
     """Lists all medals ever sealed, newest first. Only an audited act takes a medal back."""
-    return Page(items=sealed_medals.list_sealed_medals(conn, season.id))
+    return Page(items=medals.list_sealed_medals(conn, season.id))
 
 
 @operations(

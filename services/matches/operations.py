@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 
 from games import GAMES, kaggle_formats
 from games import episode as episodes
-from ladder.entries import agent_lookup, agents
+from ladder.entries import agents
 from ladder.enums import MatchKind, MatchState, VoidCause
 from ladder.field_types import RECORD
 from ladder.ids import AgentId, LeagueId, MatchId, ScrimId, SeasonId
@@ -209,8 +209,8 @@ def read_head_to_head(
     opponent: Annotated[AgentName, Query(description="id, slug or name")],
 ) -> ShownHeadToHead:
     """Counts the newest rated matches in which both played: in total, by seat and by version."""
-    first = agent_lookup.find_visible_agent(conn, viewer, agent)
-    other = agent_lookup.find_visible_agent(conn, viewer, opponent, "opponent")
+    first = agents.find_visible_agent(conn, viewer, agent)
+    other = agents.find_visible_agent(conn, viewer, opponent, "opponent")
     results = head_to_head.read_head_to_head(conn, viewer, first.id, other.id)
     numbers = {number for pair in results.by_submission for number in pair}
     versions = agents.versions_of_numbers(conn, numbers)

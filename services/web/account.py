@@ -19,7 +19,7 @@ from ladder.leagues import leagues, seasons
 from ladder.leagues.records import League
 from ladder.people import team_invitations, users
 from ladder.people.records import STRANGER, Team, Viewer
-from ladder.privacy import account_fate
+from ladder.privacy import erasing
 from ladder.privacy.rules import RULES
 from ladder.reports import feed
 from ladder.scrims import requests as scrim_requests
@@ -156,7 +156,7 @@ def data_page(request: Request, conn: Connection, viewer: Viewer, form: forms.Fo
         "my_data.html",
         status=422 if form.wrong else 200,
         form=form,
-        fate=account_fate.preview_erasure(conn, UserId(str(viewer.user_id))),
+        fate=erasing.preview_erasure(conn, UserId(str(viewer.user_id))),
         export=f"/me/data/export?until={until}&signature={signature}",
     )
 

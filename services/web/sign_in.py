@@ -6,18 +6,18 @@ from typing import Annotated, Final, Literal
 from urllib.parse import parse_qs, urlencode
 
 from fastapi import APIRouter, Form, Path, Query, Request, Response
-from ladder.people.device_logins import DeviceLogin
 from pydantic import ValidationError
 
 from ladder.errors import Invalid, LadderError, NotFound
 from ladder.ids import TokenId, UserId
 from ladder.leagues.sign_up import SignUpMode
 from ladder.mail import domain_of, normal_address
-from ladder.people import device_logins, one_time_links, passkeys, recovery, sessions, tokens
+from ladder.people import one_time_links, passkeys, recovery, sessions, tokens
 from ladder.people.identities import IdentityProvider
 from ladder.people.one_time_links import LinkPurpose
 from ladder.people.request_models import SignUp
 from ladder.people.sessions import SignInMethod
+from ladder.people.tokens import DeviceLogin
 from services.http import sign_in as http_sign_in
 from services.http.app_state import AppState, Db, State, app_state_of, transaction
 from services.http.attempt_limits import Limits
@@ -277,7 +277,7 @@ def read_code(
     """Shows which device waits with this code."""
     app_state.attempts.count(request, Limits.DEVICE_CODE, str(viewer.user_id))
     try:
-        login = device_logins.waiting_login(conn, code)
+        login = tokens.waiting_login(conn, code)
     except NotFound as error:
         return device_page(request, code, wrong=error.message)
     return device_page(request, login.code, login)
@@ -295,5 +295,5 @@ def answer_device(
     """Confirms or refuses the device."""
     user_id = UserId(str(viewer.user_id))
     app_state.attempts.count(request, Limits.DEVICE_CODE, user_id)
-    login = device_logins.answer_login(conn, user_id, code, confirm=answer == "confirm")
+    login = tokens.answer_login(conn, user_id, code, confirm=answer == "confirm")
     return device_page(request, "", login, answer=answer)

@@ -153,7 +153,7 @@ def test_a_stream_that_came_too_late_for_the_limit_has_no_events(match: LiveMatc
 
 
 def test_few_streams_leave_one_for_people_without_a_session() -> None:
-    limits = live_limits.WatcherLimits(1)
+    limits = reader_limits.WatcherLimits(1)
     with limits.counted("1.2.3.4", is_person=False) as has_room:
         assert has_room
 
