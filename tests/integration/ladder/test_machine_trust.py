@@ -88,26 +88,6 @@ def test_a_machine_that_is_less_trusted_loses_its_matches(
         assert lease.claim_match(own, match, "pond-1") is None
 
 
-@pytest.mark.parametrize("stored", ["member", "volunteer"])
-def test_tiers_of_earlier_versions_are_checked(
-    conn: Connection,
-    contest: Contest,
-    database_url: str,
-    joined: tuple[Machine, str],
-    stored: str,
-) -> None:
-    conn.execute("update machines set tier = %s where id = %s", (stored, joined[0].id))
-    assert machines.get_machine(conn, "pond").tier == "checked"
-    refused = contest.rated(*agreed(contest, AgentMachines.TRUSTED))
-    allowed = contest.rated(*agreed(contest))
-    with login(database_url, joined) as own:
-        workers.register_worker(own, greeting())
-        assert workers.own_queues(own) == OWN
-        order = lease.claim_match(own, refused, "pond-1")
-        assert order is not None
-        assert order.match_id == allowed
-
-
 def validation(contest: Contest) -> MatchId:
     entry = contest.pending()
     found = contest.conn.execute(
