@@ -26,7 +26,7 @@ from ladder.ids import MatchId
 from ladder.matches import history
 from ladder.people.records import Viewer
 from services.http.app_state import State, read_rows
-from services.http.live_matches import LiveMatch, open_games
+from services.http.live_matches import LOOK_SECONDS, LiveMatch, open_games
 from services.http.reader_limits import AGAIN_SECONDS
 
 CHECK_SECONDS: Final = 3.0
@@ -165,7 +165,9 @@ async def _events(
             except (psycopg.OperationalError, psycopg_pool.PoolTimeout):
                 return
         if not may_watch:
-            if match.has_ended:  # also when it is queued again, which strangers do not see
+            if not match.has_ended:  # a match that is queued again is hidden: the next look tells
+                await match.wait(2 * LOOK_SECONDS)
+            if match.has_ended:
                 yield end_event(match.state)
             return
         shown = match.shown(position)
