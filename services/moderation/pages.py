@@ -25,6 +25,7 @@ from services.http.auth import Anyone
 from services.leagues.pages import SeasonNumber, pick_season, require_season
 from services.leagues.things import HostedLeague, HostedSeason, LeagueOfSeason
 from services.web import form_texts, forms
+from services.web.forms import time_zones
 from services.web.operation_forms import REFUSED, NoForms
 from services.web.page_rendering import PageRoute, render
 
@@ -123,7 +124,7 @@ def moderation_page(
         question=forms["preview_rejudgement"],
         is_fresh=forms.refused is not forms["preview_rejudgement"],
         names=names_in_season(conn, season),
-        zones=forms.time_zones(),
+        zones=time_zones(),
         acts=[AuditRow.of(conn, row) for row in rows],
         older=rows[-1].id if len(rows) == ACTS_SHOWN else None,
         may="leagues:write" in viewer.scopes or viewer.is_admin,

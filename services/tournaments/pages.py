@@ -57,6 +57,7 @@ from services.tournaments.answers import CreatedShowOut
 from services.tournaments.bracket_svg import anchor, draw_bracket
 from services.tournaments.things import VisibleTournament
 from services.web import form_texts, forms
+from services.web.forms import time_zones
 from services.web.operation_forms import NoForms
 from services.web.page_rendering import PageRoute, render
 
@@ -455,7 +456,7 @@ def new_tournament_page(
         formats=[(choice.value, form_texts.FORMATS[choice]) for choice in formats],
         pairs_label=form_texts.PAIRS_LABEL if season.seats == 2 else form_texts.GAMES_LABEL,
         pairs_hint=form_texts.PAIRS_HINT if season.seats == 2 else "",
-        zones=forms.time_zones(),
+        zones=time_zones(),
         order_hint=_order_hint(conn, season),
     )
 
