@@ -32,9 +32,9 @@ PACKAGES: Final = (
 )
 SUFFIXES: Final = frozenset(
     {".py", ".sql", ".html", ".css", ".js", ".svg", ".png", ".ico", ".txt", ".in", ".lock"}
+    | {".Dockerfile"}
 )
 """Kinds of files in the packages. Others, such as keys, are not the project's."""
-PLAIN_NAMES: Final = frozenset({"Dockerfile"})
 
 
 @router.get("/peck.tar.gz")
@@ -77,7 +77,7 @@ def client_files(checkout: Path) -> Iterator[Path]:
         yield checkout / name
     for name in PACKAGES:
         for file in _own_files(checkout / name):
-            if file.suffix in SUFFIXES or file.name in PLAIN_NAMES:
+            if file.suffix in SUFFIXES:
                 yield file
     for game, agents in reference_agents.FIRST.items():
         for agent in agents:

@@ -98,6 +98,13 @@ def test_archive_holds_the_reference_agents_that_the_project_names(site: Site) -
             assert any(name.startswith(folder) for name in names), folder
 
 
+def test_archive_holds_every_file_of_the_images(site: Site) -> None:
+    names = members(site.get("/peck.tar.gz").content)
+    folder = CHECKOUT / "deploy" / "images"
+    images = [file.name for file in folder.iterdir() if file.is_file()]
+    assert {f"pecking-order/deploy/images/{name}" for name in images} <= set(names)
+
+
 def test_compose_image_holds_the_files_of_the_archive() -> None:
     kept = {line[1:] for line in (CHECKOUT / ".dockerignore").read_text().splitlines()}
     assert {*client_download.FILES, *client_download.PACKAGES, "agents"} <= kept
