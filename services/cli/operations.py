@@ -163,7 +163,7 @@ def value_text(value: object) -> str:
 
 
 def plain(schema: Json, schemas: Mapping[str, Json]) -> tuple[Json, bool]:
-    """The schema without references and null, and whether null is allowed."""
+    """The schema without references, also in a list's items, and whether null is allowed."""
     above: Json = {key: schema[key] for key in ("description", "default", "title") if key in schema}
     for _ in range(20):
         if "$ref" in schema:
@@ -177,6 +177,8 @@ def plain(schema: Json, schemas: Mapping[str, Json]) -> tuple[Json, bool]:
             inner, _ = plain(others[0], schemas)
             return {**inner, **above}, len(kinds) > 1
         return {"type": "any", **above}, len(others) < len(kinds)
+    if "$ref" in schema.get("items", {}):
+        schema = {**schema, "items": plain(schema["items"], schemas)[0]}
     return {**schema, **above}, False
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from services.application import openapi_document
 from services.cli.api import print_help, show_answer
-from services.cli.operations import Document, Request, read_values, without_answers
+from services.cli.operations import Document, Request, plain, read_values, without_answers
 from services.cli.saved_login import MissingInput
 
 DOCUMENT = Document(without_answers(openapi_document()), "http://ladder")
@@ -114,3 +114,9 @@ def test_search_finds_operations_by_words() -> None:
 def test_answer_of_any_shape_is_shown(answer: object, capsys: pytest.CaptureFixture[str]) -> None:
     show_answer(answer, as_json=False)
     assert capsys.readouterr().out
+
+
+def test_items_of_a_list_are_shown_without_references() -> None:
+    schemas = {"Topic": {"type": "string", "enum": ["agents", "team"]}}
+    topics = {"type": "array", "items": {"$ref": "#/components/schemas/Topic"}}
+    assert plain(topics, schemas)[0] == {"type": "array", "items": schemas["Topic"]}
