@@ -12,7 +12,7 @@ The messages are for owners of agents. For a name, a message gives the kind of a
 not the address. It gives the kind only if the name has a public address too, because our resolver
 may know private names.
 
-Uses the standard library only. ``networks`` has the list and its sources.
+Uses the standard library only. ``address`` has the list and its sources.
 
 Every wait of a TLS connection is bounded. OpenSSL keeps reading while records without content
 arrive, such as session tickets and key changes. Python's SSLSocket checks its timeout only when no

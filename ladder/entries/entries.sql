@@ -301,6 +301,92 @@ language sql stable as $$
     select count(*)::integer from submissions where agent_id = p_agent and number <= p_number
 $$;
 
+-- Decides an entry by its validation result. If a seat failed, a pending entry is
+-- rejected and a paused one is tried again later. An upload whose bundle was refused does not count
+-- against the daily limit; for example, it has no main.py.
+--
+-- Otherwise the entry becomes active. If a seat got a warning, the reason of the entry is that warning.
+-- The oldest entries on the board above the agent's limit retire, then those above the team's limit.
+-- Paused and declared entries retire too, because otherwise a team could upload often and keep its
+-- luckiest entry. A paused entry keeps its strikes.
+create or replace function entry_decide(m matches) returns void
+language plpgsql security definer set search_path = public, pg_temp as $$
+declare
+    v_entry text;
+    v_agent text;
+    v_team text;
+    v_keep integer;
+    v_team_keep integer;
+    v_reason text;
+    v_was text;
+    e entries;
+    t seats;
+begin
+    select entry_id, agent_id into v_entry, v_agent from seats where match_id = m.id and seat = 0;
+    select * into t from seats where match_id = m.id and verdict <> 'DONE'
+     order by failed_step nulls first, seat limit 1;
+    if found then
+        v_reason := t.verdict || coalesce(' at step ' || t.failed_step, '')
+                 || coalesce(': ' || t.reason, '');
+        select * into e from entries
+         where id = v_entry and state in ('pending', 'paused') and validation_match_id = m.id
+           for update;
+        if e.state = 'paused' then
+            perform entry_fail_try(v_entry, v_reason);
+        elsif e.state = 'pending' then
+            if t.bundle_refused and e.taken_day is not null then
+                v_reason := v_reason ||
+                    '; the upload does not count against the daily limit, so correct it and send it again';
+            end if;
+            perform entry_reject(v_entry, v_reason, coalesce(t.bundle_refused, false), m.id);
+        end if;
+        return;
+    end if;
+    -- The leaderboard gains an entry, so its revision grows. The season is locked before the entry.
+    update seasons set revision = revision + 1 where id = m.season_id
+    returning active_limit, team_active_limit into v_keep, v_team_keep;
+    -- A merge may have moved the entry to another team since the match was made.
+    select team_id into v_team from entries where id = v_entry;
+    if v_keep is not null or v_team_keep is not null then
+        perform 1 from entries where season_id = m.season_id and team_id = v_team
+            and (state in ('active', 'paused') or id = v_entry) order by id for update;
+    end if;
+    select state into v_was from entries where id = v_entry for update;
+    select reason into v_reason from seats where match_id = m.id and reason is not null
+     order by seat limit 1;
+    select * into e from entry_activate(v_entry, m.id, v_reason);
+    if not found then
+        return;
+    end if;
+    if not e.is_anchor then
+        perform notices_record(
+            case v_was when 'paused' then 'agent_resumed' else 'validation_passed' end,
+            jsonb_build_object('entry_id', v_entry, 'match_id', m.id));
+    end if;
+    if v_keep is not null then
+        perform entry_retire(array(
+            select id from entries
+             where season_id = m.season_id and agent_id = v_agent
+               and state in ('active', 'paused')
+             order by activated_at desc, id desc offset v_keep),
+            'newer submissions of its agent play instead');
+    end if;
+    if v_team_keep is not null then
+        for e in
+            select * from entry_retire(array(
+                select id from entries
+                 where season_id = m.season_id and team_id = v_team and not is_anchor
+                   and state in ('active', 'paused')
+                 order by activated_at desc, id desc offset v_team_keep),
+                'newer submissions of its team play instead')
+        loop
+            if e.agent_id <> v_agent then  -- a team does not expect it, unlike a newer version
+                perform notices_record('agent_retired', jsonb_build_object('entry_id', e.id));
+            end if;
+        end loop;
+    end if;
+end $$;
+
 -- Postgres lets everybody execute a new function, so that right is revoked. Workers call none of these.
 revoke execute on function
     entry_await_validation(text, text, double precision),
@@ -308,6 +394,7 @@ revoke execute on function
     entry_revive(text, date),
     entry_reject(text, text, boolean, text),
     entry_activate(text, text, text),
+    entry_decide(matches),
     entry_pause(text, text, text, timestamptz),
     entry_resume(text),
     entry_count_try(text),

@@ -280,7 +280,7 @@ def _move_uploads_and_entries(conn: Connection, team_id: TeamId, into: TeamId) -
 def _retire_above_limit(conn: Connection, team_id: TeamId) -> None:
     """Keeps a team's newest entries on the board, as many as each season allows.
 
-    The lease does the same when an entry becomes active (``lease_decide_entry``).
+    The lease does the same when an entry becomes active (``entry_decide``).
     """
     conn.execute(
         """

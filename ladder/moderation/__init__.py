@@ -1,5 +1,5 @@
-"""Lets hosts correct a season: ``disqualifications``, ``rejudgements`` and ``shared_places``.
+"""Lets hosts correct a season: ``disqualifications`` and ``rejudgements``.
 
-``result_search`` finds the results that match a host's predicate. ``suspects`` lists what looks
-like copies or thrown games.
+``rejudgements`` also finds the results that match a host's predicate. ``suspects`` lists what looks
+like copies or thrown games, and lets teams share a place.
 """

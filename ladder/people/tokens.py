@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Annotated, Final
+from typing import Annotated, Final, get_args
 
 from pydantic import Field
 
@@ -29,9 +29,9 @@ from ladder.field_types import RECORD, ShownOnce
 from ladder.ids import DeviceLoginId, TokenId, UserId
 from ladder.people import audit_log, quotas
 from ladder.people.records import User, Viewer
-from ladder.people.request_models import NewToken
+from ladder.people.request_models import NewToken, Scope
 
-SCOPES: Final = ("read", "agents:write", "scrims:write", "leagues:write", "admin")
+SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
 PREFIX: Final = "peck_"
 LETTERS: Final = string.digits + string.ascii_uppercase + string.ascii_lowercase
 RANDOM_CHARS: Final = 43
@@ -220,7 +220,7 @@ POLL_SECONDS: Final = 5
 CODE_ALPHABET: Final = "BCDFGHJKLMNPQRSTVWXZ"
 """No vowels, so that a code is no word, as RFC 8628 advises."""
 CODE_LETTERS: Final = 8
-DEVICE_SCOPES: Final = ("read", "agents:write", "scrims:write", "leagues:write")
+DEVICE_SCOPES: Final = tuple(scope for scope in SCOPES if scope != "admin")
 WRONG_CODE: Final = "there is no such code, or it has expired; run `peck login` again"
 
 

@@ -1,7 +1,7 @@
 """Stores one-seat seasons: rounds with their own seeds, and totals by measure.
 
 The seed of a round becomes known after its first match. No entry benefits. An entry's first round
-is one that had not begun when the entry became active (``lease_decide_entry`` records it under the
+is one that had not begun when the entry became active (``entry_decide`` records it under the
 season's lock). Its bundle never changes, and its box has no network.
 """
 

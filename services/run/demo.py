@@ -29,7 +29,6 @@ from ladder.scrims.policies import ScrimPolicy, Whom
 
 PLAYER: Final = "player"
 HOST: Final = "demo"
-SCOPES: Final = ("read", "agents:write", "scrims:write", "leagues:write")
 
 
 @dataclass(frozen=True)
@@ -134,7 +133,7 @@ def player_token(conn: Connection, known_token: str | None) -> str:
     user_id = _find_or_create_user(conn, PLAYER)
     if not users.teams_of(conn, user_id):
         users.create_own_team(conn, "Players", user_id)
-    return tokens.mint_token(conn, user_id, "peck up", SCOPES)[1]
+    return tokens.mint_token(conn, user_id, "peck up", tokens.DEVICE_SCOPES)[1]
 
 
 def select_demo_leagues(slugs: str) -> list[DemoLeague]:

@@ -1,7 +1,7 @@
 """How pages show numbers, times, medals and reasons, and the filters of the templates.
 
 A translator finds the texts of the site in ``templates/``, here, and in ``form_texts``,
-``chart_texts`` and ``state_chips``. The words of the replay players are in ``static/``.
+``charts`` and ``state_chips``. The words of the replay players are in ``static/``.
 """
 
 from __future__ import annotations

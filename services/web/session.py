@@ -161,7 +161,7 @@ def bound_cookie(request: Request) -> str:
 
 
 def browser_digest(request: Request) -> bytes:
-    """What ``sign_in_steps`` store of this browser."""
+    """What the table ``sign_in_steps`` stores of this browser."""
     return hashlib.sha256(bound_cookie(request).encode("utf-8", "replace")).digest()
 
 

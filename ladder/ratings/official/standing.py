@@ -57,7 +57,7 @@ class OfficialPlace:
     chances: Annotated[tuple[float, float, float], Field(examples=[[0.81, 1.0, 1.0]])]
     """Chances of gold, of silver or better, of any medal."""
     loss: Annotated[float, Field(exclude=True)]
-    """Loss of the standing from uncertainty (``ranks.remaining_uncertainty``)."""
+    """Loss of the standing from uncertainty (``remaining_uncertainty``)."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def build_standing(
     """Computes the standing of these entrants; ``mu0`` and ``beta`` are the season's, in points.
 
     ``boundary_weight`` weighs the medal boundaries against the order in the losses; None: as
-    ``game_goals`` says while uploads are open. ``teams`` replaces the number of teams for medals.
+    while uploads are open. ``teams`` replaces the number of teams for medals.
     Teams with equal bundles, or with a shared place, count once there. With
     ``equal_scores_count_once``, which a benchmark compares, all teams of equal score do.
     ``anchor_names`` names the reference agents for medal lines.
