@@ -41,6 +41,8 @@ from services.http import etags
 SEASONS: Final = 32
 ANSWERS_BYTES: Final = 64 << 20
 LONGEST_QUERY: Final = 200
+QUERIES: Final = 1024
+"""Spellings of queries whose part of a leaderboard is known."""
 BOARDS_AT_A_TIME: Final = 2
 """Fewer than the connections for reads: other reads must not wait for large leaderboards."""
 LARGE: Final = 1000
@@ -93,6 +95,11 @@ class BoardAnswer:
         return Response(self.content, headers=headers, media_type="application/json")
 
 
+def etag_of(revision: int, part: str) -> str:
+    """The ETag of a part of a leaderboard."""
+    return f'W/"{revision}.{part}"'
+
+
 class LeaderboardCache:
     """Leaderboards and answers of this process. Drops the least recently used. Thread-safe."""
 
@@ -106,9 +113,12 @@ class LeaderboardCache:
         self._boards: LRUCache[SeasonId, Board] = LRUCache(SEASONS)
         self._current_at: dict[SeasonId, float] = {}
         """When the kept leaderboard was last known to be the present one."""
-        self._answers: LRUCache[tuple[SeasonId, int, bytes, bool], BoardAnswer] = LRUCache(
+        self._answers: LRUCache[tuple[SeasonId, int, str, bool], BoardAnswer] = LRUCache(
             ANSWERS_BYTES, lambda answer: len(answer.content)
         )
+        """By season, revision and part, so that another spelling of a query makes no answer."""
+        self._parts: LRUCache[bytes, str] = LRUCache(QUERIES)
+        """Which part of a leaderboard a query asks for."""
         self.heads = BoardHeads()
         self._route: BaseRoute | None = None
 
@@ -120,22 +130,31 @@ class LeaderboardCache:
         request = BoardRequest.of(scope)
         if len(request.if_none_match) > etags.LONGEST:
             return None  # the route refuses it
+        with self._lock:
+            part = self._parts.get(request.query)
+        if part is None:
+            return None
         head = await self.heads.head(address[1])
         if head is None or not may_see(STRANGER, head.league):
             return None
-        answer = self.present_answer(head, request)
+        answer = self.present_answer(head, part, request)
         if answer is None:
             return None
         scope["route"] = self._route  # for the metrics
         return answer.response(request)
 
-    def present_answer(self, head: BoardHead, request: BoardRequest) -> BoardAnswer | None:
-        """The answer of the present revision, if it is in memory."""
+    def present_answer(
+        self, head: BoardHead, part: str, request: BoardRequest
+    ) -> BoardAnswer | None:
+        """The answer of the present revision, if it is in memory or its reader has it."""
         with self._lock:
             kept = self._boards.get(head.season_id)
             if kept is not None and kept.revision == head.revision:
                 self._current_at[head.season_id] = time.monotonic()
-            return self._answers.get((head.season_id, head.revision, request.query, request.packed))
+            etag = etag_of(head.revision, part)
+            if etags.matches(request.if_none_match, etag):
+                return BoardAnswer(etag, b"", packed=False)
+            return self._answers.get((head.season_id, head.revision, part, request.packed))
 
     def make_answer(
         self,
@@ -145,19 +164,20 @@ class LeaderboardCache:
         make: Callable[[], bytes],
     ) -> BoardAnswer:
         """The answer with this part of a leaderboard, from memory or as ``make`` serialises it."""
-        key = board.season_id, board.revision, request.query, request.packed
+        key = board.season_id, board.revision, part, request.packed
         with self._lock:
             self._route = request.route
+            if len(request.query) <= LONGEST_QUERY:
+                self._parts[request.query] = part
             answer = self._answers.get(key)
         if answer is not None:
             return answer
         plain = make()
         content = gzip.compress(plain, compresslevel=6) if request.packed else plain
-        answer = BoardAnswer(f'W/"{board.revision}.{part}"', content, request.packed)
+        answer = BoardAnswer(etag_of(board.revision, part), content, request.packed)
         # One that is larger than the cache is not stored.
         with self._lock, contextlib.suppress(ValueError):
-            if len(request.query) <= LONGEST_QUERY:
-                self._answers[key] = answer
+            self._answers[key] = answer
         return answer
 
     def board(self, season_id: SeasonId, revision: int) -> Board:

@@ -243,6 +243,8 @@ class LiveMatches:
             self._loading.add(task := asyncio.create_task(self._load(found)))
             task.add_done_callback(self._loading.discard)
             self._asked.set()
+        elif found.attempt == state.attempt:
+            found.look(state)
         found.asked_at = time.monotonic()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(LOAD_SECONDS):

@@ -170,13 +170,14 @@ def read_leaderboard(
             where="cursor",
         )
     start = int(after)
-    answer = app_state.boards.present_answer(head, wanted)
+    part = f"{start}.{limit}"
+    answer = app_state.boards.present_answer(head, part, wanted)
     if answer is None:
         board = app_state.boards.board(head.season_id, head.revision)
         answer = app_state.boards.make_answer(
             board,
             wanted,
-            f"{start}.{limit}",
+            part,
             lambda: board_json(board, start, limit),
         )
     return answer.response(wanted)

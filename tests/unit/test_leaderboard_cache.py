@@ -13,7 +13,7 @@ from ladder.ids import AgentId, EntryId, SeasonId, TeamId
 from ladder.standings.board_ranking import Board, BoardOrder, BoardRows
 from ladder.standings.board_records import BoardEntry, MedalTerms
 from services.http import leaderboard_cache
-from services.http.leaderboard_cache import LARGE, LeaderboardCache
+from services.http.leaderboard_cache import LARGE, BoardRequest, LeaderboardCache
 from tests.waiting import wait_until
 
 SEASON = SeasonId("sea_1")
@@ -101,3 +101,19 @@ def test_a_failed_read_is_raised_and_the_next_reader_reads_again() -> None:
     with pytest.raises(OSError, match="no database"):
         cache.board(SEASON, 1)
     assert cache.board(SEASON, 1).revision == 1
+
+
+def test_another_spelling_of_a_query_gets_the_answer_in_memory() -> None:
+    cache = LeaderboardCache(lambda season, before: board_of(1, 1))
+    board = cache.board(SEASON, 1)
+    made: list[bytes] = []
+
+    def make() -> bytes:
+        made.append(b"[]")
+        return made[0]
+
+    for query in (b"limit=1", b"limit=1&x=1", b"x=" + b"1" * 300):
+        request = BoardRequest(query, packed=False, if_none_match="", route=None)
+        answer = cache.make_answer(board, request, "0.1", make)
+        assert answer.content == b"[]"
+    assert len(made) == 1

@@ -149,8 +149,14 @@ MATCHES: list[tuple[str, dict[str, Any], set[str], set[str]]] = [
     (
         "hidden game",
         {"kind": "tournament", "embargo": "hidden"},
-        {*HOSTS, "commentator"},
-        {*HOSTS, "commentator"},
+        TOLD,
+        TOLD,
+    ),
+    (
+        "hidden game without entrants",
+        {"kind": "tournament", "embargo": "hidden", "has_entrants": False},
+        TOLD,
+        TOLD,
     ),
     (
         "game for its teams",
