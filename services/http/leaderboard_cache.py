@@ -122,10 +122,9 @@ class LeaderboardCache:
         self.heads = BoardHeads()
         self._route: BaseRoute | None = None
 
-    async def quick_answer(self, scope: Scope) -> Response | None:
+    async def quick_answer(self, scope: Scope, season: str) -> Response | None:
         """The answer from memory to a request without a token; None if the route must answer."""
-        address = ADDRESS.fullmatch(scope["path"])
-        if address is None or any(name == b"authorization" for name, _ in scope["headers"]):
+        if any(name == b"authorization" for name, _ in scope["headers"]):
             return None
         request = BoardRequest.of(scope)
         if len(request.if_none_match) > etags.LONGEST:
@@ -134,7 +133,7 @@ class LeaderboardCache:
             part = self._parts.get(request.query)
         if part is None:
             return None
-        head = await self.heads.head(address[1])
+        head = await self.heads.head(season)
         if head is None or not may_see(STRANGER, head.league):
             return None
         answer = self.present_answer(head, part, request)
@@ -284,5 +283,7 @@ class QuickBoardAnswers:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         answer = None
         if scope["type"] == "http" and scope["method"] == "GET":
-            answer = await scope["app"].state.peck.boards.quick_answer(scope)
+            address = ADDRESS.fullmatch(scope["path"])
+            if address is not None:
+                answer = await scope["app"].state.peck.boards.quick_answer(scope, address[1])
         await (answer or self.app)(scope, receive, send)

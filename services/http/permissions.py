@@ -228,7 +228,7 @@ def void_reason(viewer: Viewer, match: Match) -> str | None:
         return match.void_reason
     if match.void_cause is VoidCause.ATTEMPTS_USED_UP:
         return f"{match.attempt} attempts used up"
-    return match.void_reason
+    return None if match.void_cause is None else match.void_reason
 
 
 def visible_comparison(conn: Connection, viewer: Viewer, key: str) -> Comparison:

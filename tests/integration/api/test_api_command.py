@@ -125,7 +125,9 @@ def test_scrim_is_asked_for_by_names(peck: Peck, world: World) -> None:
     assert "age_" not in made.stderr
 
 
-@pytest.mark.parametrize(("command", "word"), [("suspects", "suspects"), ("team rename", "rename")])
+@pytest.mark.parametrize(
+    ("command", "word"), [("suspects", "suspects"), ("league rename", "rename")]
+)
 def test_unknown_command_points_to_the_operations(peck: Peck, command: str, word: str) -> None:
     done = peck(*command.split())
     assert done.returncode == 2

@@ -192,8 +192,12 @@ def test_team_is_disqualified_only_without_another_entry(
     with fresh_world.connect() as conn:
         disqualify(conn, season, entry, by=None, reason="it colludes")
         conn.execute(
-            "update entries set state = %s where season_id = %s and team_id = %s and id <> %s",
-            (state, season, team, entry),
+            """
+            update entries set state = %(state)s,
+                pause_cause = case when %(state)s = 'paused' then 'unreachable' end
+            where season_id = %(season)s and team_id = %(team)s and id <> %(entry)s
+            """,
+            {"state": state, "season": season, "team": team, "entry": entry},
         )
         listed = participants.list_disqualified(conn, season, [])
     assert [row.team_id for row in listed] == [team] * is_disqualified

@@ -172,7 +172,7 @@ def test_a_machine_renews_a_limited_number_of_leases(
             lease.renew_leases(own, asked)
 
 
-@pytest.mark.parametrize(("tier", "most"), [("member", 500), ("volunteer", 500), ("trusted", 5000)])
+@pytest.mark.parametrize(("tier", "most"), [("checked", 500), ("trusted", 5000)])
 def test_a_machine_registers_a_limited_number_of_workers(
     conn: Connection, database_url: str, joined: tuple[Machine, str], tier: str, most: int
 ) -> None:
