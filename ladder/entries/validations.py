@@ -1,5 +1,7 @@
 """Creates validation matches (copies of an entry in all seats) and estimates their wait.
 
+What the result makes of the entry is decided by ``entry_decide`` in ``entries.sql``.
+
 The turn of a validation match is the number of other waiting uploads of its team. A team without
 members has only agents that the operator entered. The turn of its upload is one higher, so the
 first waiting upload of each team of people goes first. If such a match is void, for example because

@@ -1,8 +1,8 @@
 """Checks of machines that are not trusted: replays, second plays, and quarantine.
 
-The result of such a machine waits until its replay was played again by the rules. The match stays
-running meanwhile. A result that nobody checks within 10 minutes is lost, and the match is queued
-again (lease.sql).
+The result of such a machine waits until ``workers.result_checks`` played its replay again by the
+rules. The match stays running meanwhile. A result that nobody checks within 10 minutes is lost, and
+the match is queued again (lease.sql).
 
 Some rated matches are played twice more, by trusted machines, with the same seed. Nobody sees these
 two plays. If both made the same moves, the lineup is repeatable, and other moves of the machine

@@ -1,7 +1,7 @@
 """Settings of the instance, and limits of what a person or a team may create in a UTC day.
 
 Administrators change both while the instance runs. Without their choice, the constants here and
-``PECK_SIGN_UP`` count.
+``PECK_SIGN_UP`` count. ``ladder.entries.deadlines`` has the daily limit of a season.
 
 Call each function after the creation, in its transaction; the count includes the new row. The
 function locks the owner's row, so simultaneous requests are counted in turn.

@@ -1,4 +1,4 @@
-"""Runs a Swiss stage: round after round, by the results so far."""
+"""Runs a Swiss stage: round after round, by the results so far. ``dutch`` makes the pairings."""
 
 from __future__ import annotations
 
