@@ -209,7 +209,7 @@ def digest(text: str) -> str:
 
 
 def _refuse_earlier_database(applied: Collection[str]) -> None:
-    """Raises EarlierDatabase if other first files than SCHEMA ran here."""
+    """Raises EarlierDatabase if migrations ran here and SCHEMA is not one of them."""
     if applied and SCHEMA not in applied:
         raise EarlierDatabase(
             f"an earlier version of Pecking Order made this database: it names {min(applied)}. This"

@@ -286,7 +286,7 @@ create table league_members (
 create index league_members_user on league_members (user_id);
 
 -- A person agreed to terms of this league that name the roles grader and commentator. The row stays if
--- the person leaves the league, as what staff sees of earlier agents does.
+-- the person leaves the league: graders and commentators still see this person's earlier agents.
 create table role_agreements (
     league_id text not null references leagues,
     user_id text not null references users,
@@ -338,8 +338,8 @@ create table joinings (
     primary key (invitation_id, user_id)
 );
 
--- The people whom a host expects, from a CSV file. Whoever joins by the line's own code is that
--- person. Only hosts see the external id.
+-- The people whom a host expects, from a CSV file. Each line has its own code; the account that joins with it is the
+-- expected person. Only hosts see the external id.
 create table roster (
     league_id text not null references leagues,
     external_id text not null,
@@ -739,7 +739,7 @@ create index forks_match on forks (match_id);
 -- Matches
 -- -------------------------------------------------------------------------------------------------
 
--- The matches and their queue. functions/lease.sql changes the state, the attempt and the lease.
+-- The matches and their queue. ladder/matches/lease.sql changes the state, the attempt and the lease.
 create table matches (
     id text collate "C" primary key,
     kind text not null check (kind in ('rated', 'validation', 'scrim', 'tournament')),

@@ -86,7 +86,7 @@ def retry_paused_entry(conn: Connection, entry_id: EntryId) -> Entry:
     }
     resets_at = fetch_optional(conn, datetime, query, values)
     if resets_at is not None:
-        raise RetriedTooSoon("tries of a paused entry a minute", 1, 1, resets_at)
+        raise RetriedTooSoon("tries per minute of a paused entry", 1, 1, resets_at)
     validations.make_validation_match(conn, season, entry_id)
     return entries.get_entry(conn, entry_id)
 
@@ -95,8 +95,8 @@ def retry_paused_entry(conn: Connection, entry_id: EntryId) -> Entry:
 def retry_due_entries(conn: Connection, limit: int = 100) -> list[EntryId]:
     """Puts paused entries that are due into play again.
 
-    An overdue try moves no end of a pause
-    (``remote_next_try``). Returns the changed entries.
+    If a try is late, the end of the pause stays the same (``remote_next_try``). Returns the changed
+    entries.
     """
     due = conn.execute(
         """

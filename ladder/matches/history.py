@@ -65,7 +65,8 @@ ACCESS: Final = """
 def get_match(conn: Connection, match_id: MatchId, viewer: Viewer | None = None) -> Match:
     """Returns the match with this id, with seats and episodes.
 
-    With a ``viewer`` only if the viewer may see it, with the viewer's access. Raises NotFound.
+    With a ``viewer``, also reads what the viewer may see of it. Raises NotFound, also if the viewer
+    may not see it.
     """
     return _only(_select_matches(conn, "where m.id = %s", (match_id,), viewer), "match")
 

@@ -118,7 +118,7 @@ class Match:
     seats: tuple[Seat, ...]
     episodes: tuple[Episode, ...]
     access: MatchAccess = MatchAccess()
-    """Nothing, if the match was read for nobody."""
+    """Empty if the match was read without a viewer."""
     tournament_id: TournamentId | None = None
     embargo: Embargo = Embargo.PUBLIC
     """Of a match of a tournament."""

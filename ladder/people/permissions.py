@@ -33,8 +33,8 @@ admins: an agent's output may contain secrets of its owner, and running a league
 The answer for a hidden resource is the same as for a missing one. Scopes of a token
 do not limit reading.
 
-``visibility`` has the rules that need rows: teams, agents, entries, scrims, matches, replays, and
-logs of seats. ``may_see`` has those that a record at hand decides.
+``visibility`` decides in SQL about teams, agents, entries, scrims, matches, replays and logs.
+``may_see`` decides about the others, from their records.
 """
 
 from __future__ import annotations

@@ -182,7 +182,8 @@ def visible_replays(viewer: Viewer) -> Condition:
 
 
 def watchable_matches(viewer: Viewer, open_games: Sequence[str]) -> Condition:
-    """The same for matches while they are played: who sees the replay watches, in most leagues.
+    """For the same query: matches that the viewer may watch while they are played. In most
+    leagues these are the people who may see the replay.
 
     Commentators agreed to see replays, not running matches. In a game outside of ``open_games`` an
     agent does not see everything. Then the owner of a remote agent could watch what the agent must

@@ -1,8 +1,8 @@
 """Runs one stage: its field, what happened so far, and the state of each pairing.
 
 A pairing is a series of two entrants, a heat of more, or games for one. In each game of a heat,
-every entrant moves on by one seat; a whole turn shares one game seed. Who withdraws during a round
-plays its heat to the end.
+every entrant moves on by one seat. The games in which each entrant has had each seat once share one
+game seed. An entrant that withdraws during a round still plays its heat to the end.
 """
 
 from __future__ import annotations
