@@ -93,10 +93,10 @@ def renew_users(
     return {"redis_users_made": len(missing), "redis_users_deleted": len(extra)}
 
 
-def _login_and_trust(line: bytes | str) -> tuple[str, bool | None]:
-    """Name and trust of a user, from a line of ``ACL LIST``. None: an earlier version made it."""
+def _login_and_trust(line: bytes | str) -> tuple[str, bool]:
+    """Name and trust of a user, from a line of ``ACL LIST``."""
     words = (line.decode() if isinstance(line, bytes) else line).split()
-    return words[1], f"~{OPEN}" not in words if "+lpush" not in words else None
+    return words[1], f"~{OPEN}" not in words
 
 
 def _rule(login: str, secret_hash: str, queues: tuple[str, ...]) -> list[str]:

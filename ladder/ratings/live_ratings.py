@@ -98,7 +98,7 @@ def rate_season(conn: Connection, season_id: SeasonId, limit: int = 200) -> int:
     """
     conn.execute("select pg_advisory_xact_lock(%s, hashtext(%s))", (RATER_LOCK, season_id))
     parameters, measures, rated_no = _read_season(conn, season_id)
-    rerated = unfinished_rerating(conn, season_id, parameters, rated_no)
+    rerated = unfinished_rerating(conn, season_id, parameters)
     log = _next_log_entries(
         conn, season_id, rated_no, limit, None if rerated is None else rerated.until
     )
@@ -353,16 +353,11 @@ class Rerating:
 
 
 def unfinished_rerating(
-    conn: Connection, season_id: SeasonId, parameters: RatingParameters, rated_no: int
+    conn: Connection, season_id: SeasonId, parameters: RatingParameters
 ) -> Rerating | None:
-    """Returns the season's unfinished re-rating, or None.
-
-    None also if its part of the log is already processed: a rater of an earlier version leaves the
-    row.
-    """
+    """Returns the season's unfinished re-rating, or None."""
     row = conn.execute(
-        "select until, no, ratings from reratings where season_id = %s and until > %s",
-        (season_id, rated_no),
+        "select until, no, ratings from reratings where season_id = %s", (season_id,)
     ).fetchone()
     if row is None:
         return None

@@ -139,7 +139,6 @@ class _CallableAgent:
     def __init__(self, agent_dir: str, sock: socket.socket) -> None:
         self._path = os.path.join(agent_dir, "main.py")
         self._sock = sock
-        self._has_notices = False
         self._configuration: dict[str, Any] = {}
         self._is_flat = False
         self._call: Any = None
@@ -147,7 +146,6 @@ class _CallableAgent:
     def start(self, message: dict[str, Any]) -> dict[str, Any]:
         seed_generators(int(message["seed"], 16))
         self._configuration = message["configuration"]
-        self._has_notices = message.get("notices") is True  # an older referee sends none
         # If no value can be changed, a shallow copy is enough.
         self._is_flat = not any(isinstance(v, dict | list) for v in self._configuration.values())
         if message.get("load") == "own":
@@ -185,8 +183,7 @@ class _CallableAgent:
         self._notice(IMPORTED)
 
     def _notice(self, notice: bytes) -> None:
-        if self._has_notices:
-            self._sock.send(notice)
+        self._sock.send(notice)
 
 
 ContractSpeaker = LinesAgent | RiddlesAgent | HttpAgent | BattlesnakeConversation
@@ -243,10 +240,8 @@ class _ProgramAgent:
         try:
             return {"k": "reply", "n": number, "action": act()}
         except ContractBroken as broken:
-            told = {"why": broken.why, "is_gone": broken.is_gone, "is_invalid": broken.is_invalid}
-            if broken.is_late:  # older referees do not know this field
-                told["is_late"] = True
-            return {"k": "fault", "n": number, **told}
+            flags = {name: getattr(broken, name) for name in ("is_gone", "is_invalid", "is_late")}
+            return {"k": "fault", "n": number, "why": broken.why, **flags}
         except Exception:
             return {"k": "error", "n": number, "trace": traceback_tail()}
 

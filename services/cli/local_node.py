@@ -79,7 +79,7 @@ def _remove_abandoned(folder: Path) -> None:
     is_own = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
     if not is_own or time.time() - status.st_mtime < LEAST_AGE_SECONDS:
         return
-    (folder / LOCK).stat()  # folders of earlier versions have no lock
+    (folder / LOCK).stat()  # each scratch folder has a lock
     with contextlib.ExitStack() as held:
         for lock in (folder / LOCK, folder / "node" / "guard.lock"):
             if lock.exists():

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from psycopg.types.json import Jsonb
 
 from ladder.database import db
 from ladder.database.db import Connection
@@ -206,32 +205,6 @@ def test_rerating_a_long_log_delays_no_other_season(
     _check_against_history(contest, four)
     _check_against_history(other, field)
     assert contest.conn.execute("select count(*) from reratings").fetchone() == (0,)
-
-
-def test_an_outdated_rerating_is_dropped(
-    contest: Contest, four: list[EntryId], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    played = [contest.rated(*four) for _ in range(6)]
-    for match_id in played:
-        contest.play(match_id, [1, 2, 3, 4])
-    _apply(contest)
-    contest.play(contest.rated(*four, rejudges=played[5]), [4, 3, 2, 1])
-    monkeypatch.setattr(live_ratings, "AT_ONCE", 2)
-    assert _apply(contest) == 2
-    kept = contest.conn.execute("select season_id, until, no, ratings from reratings").fetchone()
-    assert kept is not None
-    while _apply(contest):
-        pass
-    # A rater of the previous version folds a stretch and leaves the row unchanged.
-    contest.conn.execute(
-        "insert into reratings (season_id, until, no, ratings) values (%s, %s, %s, %s)",
-        (*kept[:3], Jsonb(kept[3])),
-    )
-    contest.play(contest.rated(*four), [2, 1, 3, 4])
-    contest.play(contest.rated(*four, rejudges=played[4]), [4, 3, 2, 1])
-    while _apply(contest):
-        pass
-    _check_against_history(contest, four)
 
 
 def test_a_corrected_rating_names_the_withdrawn_result(

@@ -88,10 +88,14 @@ def add_match(
     embargo: str | None = None,
     remote: bool = False,
     has_entrants: bool = True,
+    has_other_entrant: bool = False,
     scrim: dict[str, Any] | None = None,
     **league: Any,
 ) -> MatchId:
-    """A match of both teams (a validation: of the own team) in a new league."""
+    """A match of both teams (a validation: of the own team) in a new league.
+
+    The other entrant's team plays in another match, and agreed to no commentator.
+    """
     add_league(conn, **league)
     teams = (OWN,) if kind == "validation" else (OWN, RIVAL)
     for team in (OWN, RIVAL):
@@ -121,6 +125,12 @@ def add_match(
             insert(
                 conn, "tournament_entrants", tournament_id="tou_x", agent_id=f"age_{team}",
                 number=number,
+            )  # fmt: skip
+        if has_other_entrant:
+            insert(conn, "teams", id="tea_other", slug="other")
+            insert(conn, "agents", id="age_other", team_id="tea_other")
+            insert(
+                conn, "tournament_entrants", tournament_id="tou_x", agent_id="age_other", number=3,
             )  # fmt: skip
     return MatchId("mat_x")
 
@@ -157,6 +167,12 @@ MATCHES: list[tuple[str, dict[str, Any], set[str], set[str]]] = [
         {"kind": "tournament", "embargo": "hidden", "has_entrants": False},
         TOLD,
         TOLD,
+    ),
+    (
+        "hidden game of a tournament with a team that did not agree",
+        {"kind": "tournament", "embargo": "hidden", "has_other_entrant": True},
+        HOSTS,
+        HOSTS,
     ),
     (
         "game for its teams",
