@@ -139,6 +139,7 @@ class _CallableAgent:
     def __init__(self, agent_dir: str, sock: socket.socket) -> None:
         self._path = os.path.join(agent_dir, "main.py")
         self._sock = sock
+        self._has_notices = False
         self._configuration: dict[str, Any] = {}
         self._is_flat = False
         self._call: Any = None
@@ -146,6 +147,7 @@ class _CallableAgent:
     def start(self, message: dict[str, Any]) -> dict[str, Any]:
         seed_generators(int(message["seed"], 16))
         self._configuration = message["configuration"]
+        self._has_notices = message.get("notices") is True
         # If no value can be changed, a shallow copy is enough.
         self._is_flat = not any(isinstance(v, dict | list) for v in self._configuration.values())
         if message.get("load") == "own":
@@ -183,7 +185,8 @@ class _CallableAgent:
         self._notice(IMPORTED)
 
     def _notice(self, notice: bytes) -> None:
-        self._sock.send(notice)
+        if self._has_notices:
+            self._sock.send(notice)
 
 
 ContractSpeaker = LinesAgent | RiddlesAgent | HttpAgent | BattlesnakeConversation

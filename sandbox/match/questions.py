@@ -244,7 +244,7 @@ class ProgramFault(msgspec.Struct, tag_field="k", tag="fault", forbid_unknown_fi
     why: str
     is_gone: bool
     is_invalid: bool
-    is_late: bool = False
+    is_late: bool
     n: int | None = None
 
 

@@ -236,6 +236,7 @@ class Seat:
                 "seed": seed.hex(),
                 "load": self._clock.load,
                 "clock": self._clock.to_json(),
+                "notices": True,
             },
             self._clock.load_seconds,
         )
